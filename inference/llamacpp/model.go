@@ -1,0 +1,144 @@
+package llamacpp
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"edge/inference"
+	"edge/internal/fault"
+)
+
+// Model is a GGUF file mapped into memory.
+type Model struct {
+	engine *Engine
+	handle llama.Model
+	vocab  llama.Vocab
+	info   inference.ModelInfo
+	mu     sync.Mutex
+	open   int // sessions and grammars that use the handle
+	closed bool
+}
+
+var _ inference.Model = (*Model)(nil)
+
+func describe(handle llama.Model, vocab llama.Vocab) inference.ModelInfo {
+	info := inference.ModelInfo{
+		Description:   llama.ModelDesc(handle),
+		ChatTemplate:  llama.ModelChatTemplate(handle, ""),
+		VocabSize:     int(llama.VocabNTokens(vocab)),
+		ContextLength: int(llama.ModelNCtxTrain(handle)),
+		EmbeddingSize: int(llama.ModelNEmbd(handle)),
+		HasTokenizer:  llama.GetVocabType(vocab) != llama.VocabTypeNone,
+		AddBOS:        llama.VocabGetAddBOS(vocab),
+		BOS:           inference.Token(llama.VocabBOS(vocab)),
+		EOS:           inference.Token(llama.VocabEOS(vocab)),
+		SlidingWindow: int(llama.ModelNSWA(handle)),
+		Recurrent:     llama.ModelIsRecurrent(handle),
+		Hybrid:        llama.ModelIsHybrid(handle),
+	}
+	info.Architecture, _ = llama.ModelMetaValStr(handle, "general.architecture")
+	if info.HasTokenizer {
+		info.BOSText = specialText(vocab, info.BOS)
+		info.EOSText = specialText(vocab, info.EOS)
+	}
+	return info
+}
+
+func specialText(vocab llama.Vocab, token inference.Token) string {
+	if token < 0 {
+		return ""
+	}
+	return string(piece(vocab, token, true))
+}
+
+// Info implements inference.Model.
+func (m *Model) Info() inference.ModelInfo { return m.info }
+
+// Tokenize implements inference.Tokenizer. It never adds BOS or EOS: the prompt's renderer knows where they belong.
+func (m *Model) Tokenize(text string, special bool) ([]inference.Token, error) {
+	if !m.info.HasTokenizer {
+		return nil, fault.New(fault.CodeArchitectureUnsupported, "the model file has no tokenizer")
+	}
+	if text == "" {
+		return nil, nil
+	}
+	// The binding passes a NULL pointer for such a text, and llama_tokenize reads through it.
+	if strings.ContainsRune(text, 0) {
+		return nil, fault.New(fault.CodeInvalidArguments, "the text holds a NUL character, at byte %d", strings.IndexByte(text, 0))
+	}
+	// int32_t llama_tokenize(vocab, text, text_len, tokens, n_tokens_max, add_special, parse_special)
+	raw := llama.Tokenize(m.vocab, text, false, special)
+	tokens := make([]inference.Token, len(raw))
+	for i, t := range raw {
+		if t < 0 || int(t) >= m.info.VocabSize {
+			return nil, fault.New(fault.CodeEngineDecodeFailed, "the tokenizer gave id %d, outside the vocabulary of %d", t, m.info.VocabSize)
+		}
+		tokens[i] = inference.Token(t)
+	}
+	return tokens, nil
+}
+
+// Piece implements inference.Tokenizer.
+func (m *Model) Piece(t inference.Token) []byte { return piece(m.vocab, t, false) }
+
+// piece calls int32_t llama_token_to_piece(vocab, token, buf, length, lstrip, special); a negative result is the
+// length that it needs.
+func piece(vocab llama.Vocab, t inference.Token, special bool) []byte {
+	buf := make([]byte, 64)
+	n := llama.TokenToPiece(vocab, llama.Token(t), buf, 0, special)
+	if n < 0 {
+		buf = make([]byte, -n)
+		n = llama.TokenToPiece(vocab, llama.Token(t), buf, 0, special)
+	}
+	return buf[:max(n, 0)]
+}
+
+// IsEnd implements inference.Tokenizer.
+func (m *Model) IsEnd(t inference.Token) bool { return llama.VocabIsEOG(m.vocab, llama.Token(t)) }
+
+// NewSession implements inference.Model. The context has room for p.ContextTokens and no more.
+func (m *Model) NewSession(ctx context.Context, p inference.Params) (inference.Session, error) {
+	if err := m.acquire(); err != nil {
+		return nil, err
+	}
+	s, err := newSession(ctx, m, p)
+	if err != nil {
+		m.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (m *Model) acquire() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return fault.New(fault.CodeSessionClosed, "the model was closed")
+	}
+	m.open++
+	return nil
+}
+
+func (m *Model) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open--
+}
+
+// Close frees the model. It refuses while sessions or grammars use it.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	if m.open > 0 {
+		return fault.New(fault.CodeInternal, "close model: %s sessions or grammars are open", strconv.Itoa(m.open))
+	}
+	m.closed = true
+	return llama.ModelFree(m.handle)
+}

@@ -1,0 +1,331 @@
+package llamacpp
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hybridgroup/yzma/pkg/llama"
+
+	"edge/inference"
+	"edge/internal/fault"
+	"edge/internal/sealed"
+)
+
+// sequence is the one sequence of a context. The engine writes other bytes for any other number.
+const sequence llama.SeqId = 0
+
+// session owns a llama_context on one goroutine.
+type session struct {
+	model  *Model
+	params inference.Params
+	work   chan func()
+	gone   chan struct{} // closed when the owner has freed the context
+
+	slot  int
+	abort *atomic.Bool
+
+	mu     sync.Mutex // one call at a time
+	closed bool
+
+	// Only the owner touches these.
+	handle   llama.Context
+	memory   llama.Memory
+	batch    llama.Batch
+	position int
+	decoded  int
+	logits   []float32
+	hidden   [][]float32
+}
+
+var _ inference.Session = (*session)(nil)
+
+func newSession(ctx context.Context, m *Model, p inference.Params) (*session, error) {
+	kinds := map[string]llama.GGMLType{"f16": llama.GGMLTypeF16, "q8_0": llama.GGMLTypeQ8_0, "q4_0": llama.GGMLTypeQ4_0}
+	k, okK := kinds[p.KVTypeK]
+	v, okV := kinds[p.KVTypeV]
+	if !okK || !okV {
+		return nil, fault.New(fault.CodeInvalidArguments, "KV type %s/%s isn't one of f16, q8_0, q4_0", p.KVTypeK, p.KVTypeV)
+	}
+	if p.KVTypeV != "f16" && !p.FlashAttention {
+		return nil, fault.New(fault.CodeInvalidArguments, "KV type %s for values needs flash attention", p.KVTypeV)
+	}
+	if p.ContextTokens < 1 || p.BatchTokens < 1 || p.UBatchTokens < 1 || p.UBatchTokens > p.BatchTokens || p.Threads < 1 {
+		return nil, fault.New(fault.CodeInvalidArguments, "session parameters out of range: %+v", p)
+	}
+	if limit := m.info.ContextLength; limit > 0 && p.ContextTokens > limit {
+		return nil, fault.New(fault.CodeContextFull, "%d tokens are needed, and the model's context holds %d", p.ContextTokens, limit)
+	}
+	s := &session{model: m, params: p, work: make(chan func()), gone: make(chan struct{})}
+	s.slot, s.abort = m.engine.aborts.take()
+
+	c := llama.ContextDefaultParams()
+	c.NCtx = uint32((p.ContextTokens + 255) / 256 * 256) // the engine pads to this itself; said here so that NCtx is exact
+	c.NBatch, c.NUbatch = uint32(p.BatchTokens), uint32(p.UBatchTokens)
+	c.NSeqMax = 1
+	c.NThreads, c.NThreadsBatch = int32(p.Threads), int32(p.Threads)
+	c.TypeK, c.TypeV = k, v
+	c.FlashAttentionType = llama.FlashAttentionTypeDisabled
+	if p.FlashAttention {
+		c.FlashAttentionType = llama.FlashAttentionTypeEnabled
+	}
+	c.RopeFreqBase, c.RopeFreqScale = p.RopeFreqBase, p.RopeFreqScale
+	c.PoolingType = llama.PoolingTypeNone
+	c.SwaFull = b2u(p.SWAFull)
+	c.NoPerf = 1
+	c.AbortCallback, c.AbortCallbackData = m.engine.aborts.callback, uintptr(s.slot)
+
+	ready := make(chan error)
+	go s.own(c, ready)
+	if err := <-ready; err != nil {
+		m.engine.aborts.give(s.slot)
+		return nil, err
+	}
+	return s, nil
+}
+
+func b2u(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// own is the goroutine that makes, uses and frees the context.
+func (s *session) own(c llama.ContextParams, ready chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	handle, err := llama.InitFromModel(s.model.handle, c)
+	if err != nil || handle == 0 {
+		ready <- fault.New(fault.CodeEngineLoadFailed, "make a context of %d tokens failed%s", c.NCtx, s.model.engine.log.suffix())
+		return
+	}
+	memory, err := llama.GetMemory(handle)
+	if err != nil || memory == 0 {
+		llama.Free(handle)
+		ready <- fault.New(fault.CodeArchitectureUnsupported, "architecture %s keeps no state of a sequence", s.model.info.Architecture)
+		return
+	}
+	s.handle, s.memory = handle, memory
+	s.batch = llama.BatchInit(int32(s.params.BatchTokens), 0, 1)
+	ready <- nil
+	for f := range s.work {
+		f()
+	}
+	llama.BatchFree(s.batch)
+	llama.Free(s.handle)
+	close(s.gone)
+}
+
+// do runs f on the owner and waits for it. A nil error of f keeps the session; any other closes it when poison is set.
+func (s *session) do(poison bool, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fault.New(fault.CodeSessionClosed, "the session was closed")
+	}
+	result := make(chan error, 1)
+	s.work <- func() { result <- f() }
+	err := <-result
+	if err != nil && poison {
+		s.free()
+	}
+	return err
+}
+
+// Close frees the context. A second call does nothing.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.free()
+	}
+	return nil
+}
+
+// free ends the owner; s.mu is held.
+func (s *session) free() {
+	s.closed = true
+	close(s.work)
+	<-s.gone
+	s.logits, s.hidden = nil, nil // they pointed into the context
+	s.model.engine.aborts.give(s.slot)
+	s.model.release()
+}
+
+// Logits implements inference.Session.
+func (s *session) Logits() []float32 { return s.logits }
+
+// Hidden implements inference.Session.
+func (s *session) Hidden() [][]float32 { return s.hidden }
+
+// Decoded implements inference.Session.
+func (s *session) Decoded() int { return s.decoded }
+
+// Position implements inference.Session.
+func (s *session) Position() int { return s.position }
+
+// Decode implements inference.Session.
+func (s *session) Decode(ctx context.Context, b inference.Batch) error {
+	if len(b.Tokens) == 0 {
+		return fault.New(fault.CodeInternal, "decode: no tokens")
+	}
+	stop := context.AfterFunc(ctx, func() { s.abort.Store(true) })
+	defer stop()
+	tooLong := error(nil)
+	err := s.do(true, func() error {
+		if need := s.position + len(b.Tokens); need > s.params.ContextTokens {
+			tooLong = fault.New(fault.CodeContextFull, "%d tokens are needed, and this context holds %d", need, s.params.ContextTokens)
+			return nil // nothing was touched: the session stays usable
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.logits, s.hidden = nil, nil
+		llama.SetEmbeddings(s.handle, b.Hidden)
+		for done := 0; done < len(b.Tokens); {
+			part := b.Tokens[done:min(done+s.params.BatchTokens, len(b.Tokens))]
+			last := done+len(part) == len(b.Tokens)
+			if err := s.decodePart(ctx, part, b.Hidden, last); err != nil {
+				return err
+			}
+			done += len(part)
+			if b.Progress != nil {
+				b.Progress(done, len(b.Tokens))
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = tooLong
+	}
+	return err
+}
+
+// decodePart decodes at most n_batch tokens; runs on the owner.
+func (s *session) decodePart(ctx context.Context, part []inference.Token, hidden, last bool) error {
+	s.batch.Clear()
+	for i, t := range part {
+		if t < 0 || int(t) >= s.model.info.VocabSize {
+			return fault.New(fault.CodeEngineDecodeFailed, "token %d is outside the vocabulary of %d", t, s.model.info.VocabSize)
+		}
+		want := hidden || last && i == len(part)-1
+		if err := s.batch.Add(llama.Token(t), llama.Pos(s.position+i), []llama.SeqId{sequence}, want); err != nil {
+			return fault.New(fault.CodeEngineDecodeFailed, "fill batch: %w", err)
+		}
+	}
+	// int32_t llama_decode(ctx, batch): 0 ok, 1 no room in the cache, 2 aborted, < 0 fatal. The binding's error is nil
+	// for all of them.
+	code, err := llama.Decode(s.handle, s.batch)
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	if err != nil || code != 0 {
+		return fault.New(fault.CodeEngineDecodeFailed, "llama_decode of %d tokens at position %d answered %d%s", len(part), s.position, code, s.model.engine.log.suffix())
+	}
+	if hidden {
+		if err := s.readHidden(len(part)); err != nil {
+			return err
+		}
+	}
+	if last {
+		// −1 is the last output of the batch.
+		if s.logits, err = llama.GetLogitsIth(s.handle, -1, s.model.info.VocabSize); err != nil || s.logits == nil {
+			return fault.New(fault.CodeEngineDecodeFailed, "the engine gave no logits")
+		}
+	}
+	s.position += len(part)
+	s.decoded += len(part)
+	return nil
+}
+
+// readHidden copies float * llama_get_embeddings_ith(ctx, i) for every token of the part.
+func (s *session) readHidden(n int) error {
+	for i := range n {
+		row, err := llama.GetEmbeddingsIth(s.handle, int32(i), int32(s.model.info.EmbeddingSize))
+		if err != nil || row == nil {
+			return fault.New(fault.CodeEngineDecodeFailed, "the engine gave no hidden state for token %d of %d", i, n)
+		}
+		s.hidden = append(s.hidden, slices.Clone(row))
+	}
+	return nil
+}
+
+// SaveState implements inference.Session.
+func (s *session) SaveState(ctx context.Context) (state sealed.State, err error) {
+	err = s.do(false, func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s.position == 0 {
+			return fault.New(fault.CodeInternal, "save state: nothing was decoded")
+		}
+		// size_t llama_state_seq_get_size(ctx, seq_id); size_t llama_state_seq_get_data(ctx, dst, size, seq_id)
+		size := llama.StateSeqGetSize(s.handle, sequence)
+		if size == 0 {
+			return fault.New(fault.CodeEngineDecodeFailed, "save state: the engine has none")
+		}
+		buf := make([]byte, size)
+		if n := llama.StateSeqGetData(s.handle, buf, sequence); n != size {
+			return fault.New(fault.CodeEngineDecodeFailed, "save state: the engine wrote %d of %d bytes", n, size)
+		}
+		state = sealed.Fresh(buf, s.position)
+		return nil
+	})
+	return state, err
+}
+
+// RestoreState implements inference.Session. The engine checks little of what it reads, so the bytes were digested
+// before; what is checked here is that it took all of them and that the positions are 0…n−1.
+func (s *session) RestoreState(ctx context.Context, state sealed.State) error {
+	return s.do(true, func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s.position != 0 {
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: the session already holds %d tokens", s.position)
+		}
+		if state.Tokens() < 1 || len(state.Bytes()) == 0 {
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: the state is empty")
+		}
+		if state.Tokens() >= s.params.ContextTokens {
+			return fault.New(fault.CodeContextFull, "the imprint's %d tokens leave no room in a context of %d", state.Tokens(), s.params.ContextTokens)
+		}
+		// size_t llama_state_seq_set_data(ctx, src, size, dest_seq_id): bytes read, 0 on failure.
+		if n := llama.StateSeqSetData(s.handle, state.Bytes(), sequence); n != uint64(len(state.Bytes())) {
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: the engine took %d of %d bytes%s", n, len(state.Bytes()), s.model.engine.log.suffix())
+		}
+		if err := s.checkPositions(state.Tokens()); err != nil {
+			return err
+		}
+		s.position = state.Tokens()
+		return nil
+	})
+}
+
+// checkPositions: the last position is n−1; the first is 0 unless the memory keeps a window or one recurrent state.
+func (s *session) checkPositions(n int) error {
+	high, err := llama.MemorySeqPosMax(s.memory, sequence)
+	if err != nil || int(high) != n-1 {
+		return fault.New(fault.CodeEngineRestoreFailed, "restore: the last position is %d, want %d", high, n-1)
+	}
+	low, err := llama.MemorySeqPosMin(s.memory, sequence)
+	forgets := s.model.info.Recurrent || s.model.info.Hybrid || s.model.info.SlidingWindow > 0
+	if err != nil || low < 0 || low != 0 && !forgets {
+		return fault.New(fault.CodeEngineRestoreFailed, "restore: the first position is %d, want 0", low)
+	}
+	return nil
+}
+
+// Reset implements inference.Session.
+func (s *session) Reset(ctx context.Context) error {
+	return s.do(true, func() error {
+		if err := llama.MemoryClear(s.memory, true); err != nil {
+			return fault.New(fault.CodeEngineDecodeFailed, "clear memory: %w", err)
+		}
+		s.position, s.decoded, s.logits, s.hidden = 0, 0, nil, nil
+		return nil
+	})
+}

@@ -1,0 +1,170 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// An answer that follows a tool's result is held to two rules: it states the result's values, and it states no number
+// that is neither in the result nor in anything the model was told. A small model breaks them often; then a plain
+// sentence made of the result stands in, marked as such.
+
+// mustState is how many values a result may have for an answer to have to state all of them: an answer may sum up a
+// long result.
+const mustState = 4
+
+// states reports whether an answer keeps both rules.
+func states(answer string, result json.RawMessage, known string) bool {
+	values := leaves(result)
+	if len(values) <= mustState {
+		for _, v := range values {
+			if !contains(answer, v.text) {
+				return false
+			}
+		}
+	}
+	told := numbers(known + " " + string(result))
+	for _, n := range numbers(answer) {
+		if !slices.Contains(told, n) {
+			return false
+		}
+	}
+	return strings.TrimSpace(answer) != ""
+}
+
+// leaf is one value of a result with the names that lead to it.
+type leaf struct {
+	path []string
+	text string
+}
+
+// leaves lists a result's values in its canonical order. null and empty containers have nothing to state.
+func leaves(result json.RawMessage) []leaf {
+	dec := json.NewDecoder(strings.NewReader(string(result)))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return walk(v, nil)
+}
+
+func walk(v any, path []string) []leaf {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		var list []leaf
+		for _, k := range keys {
+			list = append(list, walk(v[k], append(path[:len(path):len(path)], k))...)
+		}
+		return list
+	case []any:
+		var list []leaf
+		for _, item := range v {
+			list = append(list, walk(item, path)...)
+		}
+		return list
+	}
+	return []leaf{{path, fmt.Sprint(v)}}
+}
+
+// contains reports whether text has value as words of its own, ignoring case: 3 isn't in 30, nor in 1.3.
+func contains(text, value string) bool {
+	text, value = strings.ToLower(text), strings.ToLower(value)
+	for at := 0; ; {
+		i := strings.Index(text[at:], value)
+		if i < 0 {
+			return false
+		}
+		start := at + i
+		if boundary(text, start, start+len(value)) {
+			return true
+		}
+		at = start + 1
+	}
+}
+
+func boundary(text string, start, end int) bool {
+	before, after := []rune(text[:start]), []rune(text[end:])
+	if n := len(before); n > 0 {
+		inNumber := n > 1 && (before[n-1] == '.' || before[n-1] == ',') && unicode.IsDigit(before[n-2])
+		if isWord(before[n-1]) || inNumber {
+			return false
+		}
+	}
+	if len(after) > 0 {
+		inNumber := len(after) > 1 && (after[0] == '.' || after[0] == ',') && unicode.IsDigit(after[1])
+		if isWord(after[0]) || inNumber {
+			return false
+		}
+	}
+	return true
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+
+// numbers lists the numbers in text, thousands separators taken out and trailing zeros of decimals kept.
+func numbers(text string) []string {
+	var list []string
+	runes := []rune(text)
+	for i := 0; i < len(runes); i++ {
+		if !unicode.IsDigit(runes[i]) {
+			continue
+		}
+		var b strings.Builder
+		for ; i < len(runes); i++ {
+			switch r := runes[i]; {
+			case unicode.IsDigit(r):
+				b.WriteRune(r)
+				continue
+			case r == '.' && i+1 < len(runes) && unicode.IsDigit(runes[i+1]):
+				b.WriteRune(r)
+				continue
+			case r == ',' && i+3 < len(runes) && unicode.IsDigit(runes[i+1]) && unicode.IsDigit(runes[i+2]) && unicode.IsDigit(runes[i+3]):
+				continue
+			}
+			break
+		}
+		list = append(list, b.String())
+	}
+	return list
+}
+
+// sentence states a result in plain words.
+func sentence(tool string, result json.RawMessage) string {
+	list := leaves(result)
+	name := strings.ReplaceAll(tool, "_", " ")
+	switch {
+	case len(list) == 0:
+		return "The result of " + name + " is empty."
+	case len(list) == 1 && len(list[0].path) == 1 && list[0].path[0] == "result":
+		return "The result of " + name + " is " + list[0].text + "."
+	}
+	parts := make([]string, len(list))
+	for i, l := range list {
+		parts[i] = strings.ReplaceAll(strings.Join(l.path, " "), "_", " ") + " " + l.text
+	}
+	return "The result of " + name + ": " + strings.Join(parts, ", ") + "."
+}
+
+// answersOnly passes text on unless it begins like a call.
+func answersOnly(on func(string)) func(string) {
+	began, call := false, false
+	return func(text string) {
+		if !began && strings.TrimSpace(text) != "" {
+			began, call = true, strings.HasPrefix(strings.TrimSpace(text), "{")
+		}
+		if !call {
+			on(text)
+		}
+	}
+}

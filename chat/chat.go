@@ -1,0 +1,248 @@
+package chat
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"edge/imprint"
+	"edge/inference"
+	"edge/inference/chattemplate"
+	"edge/internal/fault"
+	"edge/learn"
+	"edge/tools"
+)
+
+// Limits of one prompt.
+const (
+	MaxCalls      = 4
+	callTokens    = 512
+	DefaultAnswer = 256 // tokens of an answer, unless Config says otherwise
+)
+
+// Config is what a chat is made of. It isn't changed.
+type Config struct {
+	World       learn.World
+	Dispatcher  *Dispatcher         // nil: no tools
+	Imprint     *imprint.Unverified // nil: the contract goes into the prompt
+	Profile     learn.Profile       // without an imprint
+	MaxTokens   int                 // of an answer; 0: DefaultAnswer
+	Temperature float64             // 0: greedy
+	Seed        uint64
+	Clock       func() time.Time
+	Progress    inference.Progress // hears the prefix being decoded; may be nil
+	OnText      func(string)       // hears answers as they come; may be nil
+	Stop        func() bool        // asked between tokens; true ends the reply; may be nil
+}
+
+// The modes: where the tool contract came from.
+const (
+	ModeImprint = "imprint"
+	ModePrompt  = "prompt"
+	ModeNone    = "none"
+)
+
+// Chat is one conversation. It is used by one goroutine at a time.
+type Chat struct {
+	cfg      Config
+	replier  *learn.Replier
+	verified *imprint.Verified
+	learned  *learn.Learned
+	random   *rand.Rand
+
+	head     []chattemplate.Message // the contract and the examples
+	prefix   []inference.Token      // what head comes to
+	messages []chattemplate.Message // head and the conversation since
+	session  inference.Session
+	params   inference.Params
+	through  int  // index of the last message whose content the session holds; −1: only the prefix, or nothing
+	restored bool // the session began with the imprint
+	report   ImprintReport
+}
+
+// ImprintReport says what an imprint did for a chat.
+type ImprintReport struct {
+	ID        string  `json:"id"`
+	Tokens    int     `json:"tokens"`
+	Restored  bool    `json:"restored"`
+	VerifyMS  float64 `json:"verify_ms"`
+	RestoreMS float64 `json:"restore_ms"`
+	BytesRead int64   `json:"bytes_read"`
+}
+
+// Open puts the imprint through the gate, or prepares the contract for the prompt. Nothing of a prompt is decoded yet,
+// and after a refusal nothing ever is: there is no way from here to a cold prefill.
+//
+// Errors: the gate's; imprint_requires_tools; those of the engine.
+func Open(ctx context.Context, cfg Config) (*Chat, error) {
+	if cfg.MaxTokens == 0 {
+		cfg.MaxTokens = DefaultAnswer
+	}
+	c := &Chat{cfg: cfg, through: -1, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))}
+	var err error
+	if cfg.Imprint != nil {
+		err = c.admit(ctx)
+	} else if c.head, err = learn.Contract(c.set(), cfg.Profile, nil); err == nil {
+		c.prefix, err = cfg.World.Renderer.Prefix(c.head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.messages = c.head
+	c.replier = learn.NewReplier(cfg.World, c.set(), c.learned)
+	if cfg.Imprint != nil {
+		if err := c.begin(ctx, len(c.prefix)+turnRoom); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// admit is the gate.
+func (c *Chat) admit(ctx context.Context) error {
+	u := c.cfg.Imprint
+	raw, err := u.Learned()
+	if err != nil {
+		return err
+	}
+	if c.learned, err = learn.DecodeLearned(raw); err != nil {
+		return fault.New(fault.CodeImprintFormatUnsupported, "%s: %w", u.Path(), err)
+	}
+	if c.prefix, c.head, err = c.live(); err != nil {
+		return err
+	}
+	c.verified, err = u.Verify(ctx, c.cfg.World.Identity(c.set(), c.prefix, learn.LearnedVersion))
+	return err
+}
+
+// live renders the imprint's profile and examples with the tools, the template and the wording of now. With other tools
+// that may be impossible; then the recorded tokens stand in, and it is the tools that the gate refuses.
+func (c *Chat) live() ([]inference.Token, []chattemplate.Message, error) {
+	head, renderErr := learn.Contract(c.set(), c.learned.Profile, c.learned.Examples)
+	if renderErr == nil {
+		prefix, err := c.cfg.World.Renderer.Prefix(head)
+		return prefix, head, err
+	}
+	recorded, err := c.cfg.Imprint.Tokens()
+	if err != nil {
+		return nil, nil, err
+	}
+	prefix := make([]inference.Token, len(recorded))
+	for i, t := range recorded {
+		prefix[i] = inference.Token(t)
+	}
+	if _, err := c.cfg.Imprint.Verify(context.Background(), c.cfg.World.Identity(c.set(), prefix, learn.LearnedVersion)); err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, renderErr
+}
+
+// begin makes the session, with the imprint's state or with the decoded contract.
+func (c *Chat) begin(ctx context.Context, room int) (err error) {
+	if c.session != nil {
+		c.session.Close()
+	}
+	c.params = c.cfg.World.Params
+	if c.params.ContextTokens, err = c.fit(room); err != nil {
+		return err
+	}
+	if c.session, err = c.cfg.World.Model.NewSession(ctx, c.params); err != nil {
+		return err
+	}
+	c.through = -1
+	if c.verified == nil {
+		return c.session.Decode(ctx, inference.Batch{Tokens: c.prefix, Progress: c.cfg.Progress})
+	}
+	done, err := c.verified.Restore(ctx, c.session)
+	if err != nil {
+		return err
+	}
+	trail := c.verified.Trail()
+	c.restored = true
+	c.report = ImprintReport{
+		ID: c.verified.ID().String(), Tokens: done.Tokens, Restored: true,
+		VerifyMS: trail.VerifyMS(), RestoreMS: milliseconds(done.Duration), BytesRead: trail.BytesRead,
+	}
+	return nil
+}
+
+const (
+	turnRoom = 512 // positions that a turn usually takes
+	minReply = 32  // positions that a reply needs at least
+)
+
+// fit gives a context size that holds need tokens.
+func (c *Chat) fit(need int) (int, error) {
+	limit := c.cfg.World.Model.Info().ContextLength
+	if need <= limit {
+		return need, nil
+	}
+	if need-turnRoom+minReply <= limit {
+		return limit, nil
+	}
+	return 0, fault.New(fault.CodeContextFull, "the prompt and its reply take %d tokens, and the model's context holds %d", need-turnRoom+minReply, limit)
+}
+
+// reserve makes room for more tokens and a reply. A larger context takes the state over; the engine keeps it bit for
+// bit.
+func (c *Chat) reserve(ctx context.Context, more int) error {
+	need := c.session.Position() + more + turnRoom
+	if need <= c.params.ContextTokens {
+		return nil
+	}
+	size, err := c.fit(need)
+	if err != nil || size <= c.params.ContextTokens {
+		return err
+	}
+	state, err := c.session.SaveState(ctx)
+	if err != nil {
+		return err
+	}
+	p := c.params
+	p.ContextTokens = size
+	larger, err := c.cfg.World.Model.NewSession(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := larger.RestoreState(ctx, state); err != nil {
+		return err
+	}
+	c.session.Close()
+	c.session, c.params = larger, p
+	return nil
+}
+
+// Close frees the session.
+func (c *Chat) Close() error {
+	if c.session == nil {
+		return nil
+	}
+	return c.session.Close()
+}
+
+// Mode says where the tool contract came from.
+func (c *Chat) Mode() string {
+	switch {
+	case c.cfg.Imprint != nil:
+		return ModeImprint
+	case c.cfg.Dispatcher != nil:
+		return ModePrompt
+	}
+	return ModeNone
+}
+
+// Imprint says what the imprint did; nil without one.
+func (c *Chat) Imprint() *ImprintReport {
+	if !c.restored {
+		return nil
+	}
+	return &c.report
+}
+
+// set is the frozen tools, nil without any.
+func (c *Chat) set() *tools.ActiveSet {
+	if c.cfg.Dispatcher == nil {
+		return nil
+	}
+	return c.cfg.Dispatcher.Set
+}

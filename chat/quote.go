@@ -1,0 +1,6 @@
+package chat
+
+import "strings"
+
+// shellQuote makes text one word of a POSIX shell.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,364 @@
+package chat
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"edge/inference"
+	"edge/inference/chattemplate"
+	"edge/inference/generate"
+	"edge/internal/fault"
+	"edge/learn"
+	"edge/tools"
+)
+
+// The reasons why a turn ended.
+const (
+	FinishAnswer     = "answer"
+	FinishDirect     = "return_direct"
+	FinishPending    = "pending_confirmation"
+	FinishToolFailed = "tool_failed"
+	FinishCallLimit  = "call_limit"
+	FinishMaxTokens  = "max_tokens"
+	FinishStopped    = "stopped"
+)
+
+// Where an answer's words came from.
+const (
+	FromModel  = "model"
+	FromResult = "result" // a plain sentence made of the tool's result, because the model's own didn't state it
+	FromEdge   = "edge"   // what edge says when no answer of the model may be used
+)
+
+// Turn is what one prompt came to.
+type Turn struct {
+	Answer        string         `json:"answer"`
+	AnswerSource  string         `json:"answer_source"`
+	FinishReason  string         `json:"finish_reason"`
+	Mode          string         `json:"tool_instruction_mode"`
+	ToolCalls     []ToolCall     `json:"tool_calls"`
+	PendingAction *PendingAction `json:"pending_action"`
+	Imprint       *ImprintReport `json:"imprint"`
+	Selection     *Selection     `json:"selection"`
+	Usage         Usage          `json:"usage"`
+	Timings       Timings        `json:"timings"`
+}
+
+// Selection is what the learned head chose, before anything was decoded.
+type Selection struct {
+	Tool   *string `json:"tool"` // null: none
+	Score  float64 `json:"score"`
+	Margin float64 `json:"margin"`
+}
+
+// Usage counts tokens where they are decoded. PromptTokens = CachedTokens + PrefilledTokens.
+type Usage struct {
+	PromptTokens    int `json:"prompt_tokens"`
+	CachedTokens    int `json:"cached_tokens"`    // held by the session without having been decoded for this turn
+	PrefilledTokens int `json:"prefilled_tokens"` // decoded for this turn, and not written by the model
+	GeneratedTokens int `json:"generated_tokens"` // drawn one by one
+	ForcedTokens    int `json:"forced_tokens"`    // of the reply, decoded in a batch because they were certain
+}
+
+// Timings of a turn, in milliseconds since the prompt came; the caller adds what it did before.
+type Timings struct {
+	PrefillMS  float64 `json:"prefill_ms"`
+	TTFTMS     float64 `json:"ttft_ms"` // to the first token of the reply
+	CallMS     float64 `json:"call_ms"` // to the first validated call; 0 without one
+	GenerateMS float64 `json:"generate_ms"`
+	TotalMS    float64 `json:"total_ms"`
+}
+
+// turn is a Turn in progress.
+type turn struct {
+	*Chat
+	out     Turn
+	request string
+	began   time.Time
+	stocked bool // Usage.CachedTokens is known
+}
+
+// Ask takes a prompt to an answer, to a pending action, or to a refusal. After an error the chat can go on with the
+// next prompt, which decodes the conversation again where the session was lost; the failed prompt isn't part of it.
+//
+// Errors: context_full before anything is decoded; those of the engine; the context's own. A tool that fails isn't one:
+// it fails closed, and the turn says so.
+func (c *Chat) Ask(ctx context.Context, prompt string) (*Turn, error) {
+	if strings.TrimSpace(prompt) == "" {
+		return nil, fault.New(fault.CodeInvalidArguments, "the prompt is empty")
+	}
+	before := len(c.messages)
+	t := &turn{Chat: c, request: prompt, began: c.cfg.Clock(), out: Turn{Mode: c.Mode(), ToolCalls: []ToolCall{}}}
+	if err := t.run(ctx); err != nil {
+		c.messages = c.messages[:before]
+		c.lose()
+		return nil, err
+	}
+	t.finish()
+	return &t.out, nil
+}
+
+// lose gives the session up; the next prompt begins a new one from the imprint.
+func (c *Chat) lose() {
+	if c.session != nil {
+		c.session.Close()
+		c.session = nil
+	}
+}
+
+func (t *turn) run(ctx context.Context) error {
+	t.messages = append(t.messages, chattemplate.Message{Role: chattemplate.User, Content: t.request})
+	if err := t.read(ctx, t.replier.NeedsHidden()); err != nil {
+		return err
+	}
+	plan := t.replier.Plan(t.request, t.session.Hidden())
+	if c := plan.Choice; c != nil {
+		t.out.Selection = &Selection{Score: c.Score, Margin: c.Margin}
+		if c.Class != learn.NoTool {
+			t.out.Selection.Tool = &c.Class
+		}
+	}
+	corrected := false
+	for {
+		reply, written, err := t.reply(ctx, plan)
+		switch {
+		case fault.Is(err, fault.CodeInvalidToolCall), fault.Is(err, fault.CodeInvalidToolArgs), fault.Is(err, fault.CodeUnknownTool):
+			if corrected {
+				return t.failClosed(fault.From(err).Message)
+			}
+			corrected = true
+			if err := t.tell(ctx, learn.ToolError(fault.From(err).Message)); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		case reply.Call == nil:
+			return t.answer(reply.Answer, written)
+		}
+		if t.repeats(*reply.Call) { // its result is known: what is missing is an answer
+			plan = t.replier.Answer()
+			if err := t.tell(ctx, learn.ToolResult(reply.Call.ToolName, t.lastResult())); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(t.out.ToolCalls) == MaxCalls {
+			return t.conclude(FinishCallLimit, "The call wasn't run: too many calls.", "I stopped after 4 tool calls without an answer.", FromEdge)
+		}
+		if done, err := t.call(ctx, *reply.Call); done || err != nil {
+			return err
+		}
+		plan = t.next()
+	}
+}
+
+// next is what may follow a tool's result. Where a head has chosen, the request is one call's: a small model asked to
+// go on would only repeat itself.
+func (t *turn) next() learn.Plan {
+	if t.out.Selection != nil {
+		return t.replier.Answer()
+	}
+	return t.replier.Any()
+}
+
+// read decodes everything of the conversation that the session doesn't hold yet, up to where the assistant's turn
+// begins.
+func (t *turn) read(ctx context.Context, hidden bool) error {
+	start := t.cfg.Clock()
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	var tokens []inference.Token
+	var err error
+	if t.through < 0 {
+		tokens, err = t.cfg.World.Suffix(t.messages, t.prefix)
+	} else {
+		tokens, err = t.cfg.World.Renderer.After(t.messages, t.through)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.reserve(ctx, len(tokens)); err != nil {
+		return err
+	}
+	if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens, Hidden: hidden}); err != nil {
+		return err
+	}
+	t.through = len(t.messages) - 1
+	t.out.Usage.PrefilledTokens += len(tokens)
+	t.out.Timings.PrefillMS += milliseconds(t.cfg.Clock().Sub(start))
+	return nil
+}
+
+// ready makes sure that there is a session, and at a turn's start takes stock of what it holds.
+func (t *turn) ready(ctx context.Context) error {
+	opened := t.session == nil
+	if opened {
+		tokens, err := t.cfg.World.Suffix(t.messages, t.prefix)
+		if err != nil {
+			return err
+		}
+		if err := t.begin(ctx, len(t.prefix)+len(tokens)+turnRoom); err != nil {
+			return err
+		}
+		t.out.Usage.PrefilledTokens += t.session.Decoded()
+	}
+	if !t.stocked {
+		t.stocked = true
+		t.out.Usage.CachedTokens = t.session.Position()
+		if opened {
+			t.out.Usage.CachedTokens -= t.session.Decoded()
+		}
+	}
+	return nil
+}
+
+// tell adds a turn of the user's side and decodes it.
+func (t *turn) tell(ctx context.Context, content string) error {
+	t.messages = append(t.messages, chattemplate.Message{Role: chattemplate.User, Content: content})
+	return t.read(ctx, false)
+}
+
+// reply has the model write, and reads what it wrote.
+func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generate.Result, error) {
+	start := t.cfg.Clock()
+	first := func() {
+		if t.out.Timings.TTFTMS == 0 {
+			t.out.Timings.TTFTMS = milliseconds(t.cfg.Clock().Sub(t.began))
+		}
+	}
+	d := learn.Drawing{MaxTokens: t.cfg.MaxTokens, Temperature: t.cfg.Temperature, Random: t.random, Stop: t.cfg.Stop, First: first}
+	if plan.AllowsCall() {
+		d.MaxTokens = max(callTokens, t.cfg.MaxTokens)
+	}
+	if len(t.out.ToolCalls) == 0 && t.cfg.OnText != nil { // what follows a result is checked before anyone sees it
+		d.OnText = answersOnly(t.cfg.OnText)
+	}
+	d.MaxTokens = min(d.MaxTokens, t.params.ContextTokens-t.session.Position())
+	out, err := t.replier.Write(ctx, t.session, plan, d)
+	t.out.Usage.GeneratedTokens += out.Drawn
+	t.out.Usage.ForcedTokens += out.Forced
+	t.out.Timings.GenerateMS += milliseconds(t.cfg.Clock().Sub(start))
+	if err != nil {
+		return tools.Reply{}, out, err
+	}
+	t.messages = append(t.messages, chattemplate.Message{Role: chattemplate.Assistant, Content: out.Text})
+	t.through = len(t.messages) - 1
+	if !plan.AllowsCall() {
+		return tools.Reply{Answer: strings.TrimSpace(out.Text)}, out, nil
+	}
+	reply, err := tools.ParseReply(out.Text)
+	if err != nil {
+		return tools.Reply{}, out, err
+	}
+	if reply.Call != nil {
+		if err := t.set().Validate(*reply.Call); err != nil {
+			return tools.Reply{}, out, err
+		}
+		if t.out.Timings.CallMS == 0 {
+			t.out.Timings.CallMS = milliseconds(t.cfg.Clock().Sub(t.began))
+		}
+	}
+	return reply, out, nil
+}
+
+// call dispatches and reports whether the turn is over.
+func (t *turn) call(ctx context.Context, call tools.Call) (done bool, err error) {
+	record, action, err := t.cfg.Dispatcher.Dispatch(ctx, call)
+	t.out.ToolCalls = append(t.out.ToolCalls, record)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return true, ctx.Err()
+	case err != nil:
+		return true, t.failClosed("")
+	case action != nil:
+		t.out.PendingAction = action
+		return true, t.conclude(FinishPending, "The call waits for the user's confirmation.", "This needs your confirmation; nothing was done yet.", FromEdge)
+	case record.ReturnDirect:
+		return true, t.conclude(FinishDirect, learn.ToolResult(call.ToolName, record.Result), string(record.Result), FromResult)
+	}
+	return false, t.tell(ctx, learn.ToolResult(call.ToolName, record.Result))
+}
+
+// repeats reports whether the very same call has already been answered.
+func (t *turn) repeats(call tools.Call) bool {
+	for _, c := range t.out.ToolCalls {
+		if c.ToolName == call.ToolName && string(c.Arguments) == string(call.Arguments) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *turn) lastResult() []byte { return t.out.ToolCalls[len(t.out.ToolCalls)-1].Result }
+
+// answer ends the turn with the model's words, or, where these don't state a tool's result, with the result's.
+func (t *turn) answer(text string, written generate.Result) error {
+	reason := FinishAnswer
+	switch {
+	case written.Stopped:
+		reason = FinishStopped
+	case !written.Ended:
+		reason = FinishMaxTokens
+	}
+	if len(t.out.ToolCalls) == 0 {
+		t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, FromModel, reason
+		return nil
+	}
+	last := t.out.ToolCalls[len(t.out.ToolCalls)-1]
+	if reason == FinishAnswer && states(text, last.Result, t.known()) {
+		t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, FromModel, reason
+		return nil
+	}
+	// The model's words are taken out of the conversation: the session is begun anew when the next prompt comes.
+	t.messages = t.messages[:len(t.messages)-1]
+	t.lose()
+	return t.conclude(FinishAnswer, "", sentence(last.ToolName, last.Result), FromResult)
+}
+
+// known is every text that an answer may take values from.
+func (t *turn) known() string {
+	var b strings.Builder
+	for _, m := range t.messages {
+		if m.Role != chattemplate.Assistant {
+			b.WriteString(m.Content + "\n")
+		}
+	}
+	return b.String()
+}
+
+// failClosed ends the turn safely: what failed isn't used, and the model says nothing about it.
+func (t *turn) failClosed(why string) error {
+	text := "I couldn't do that: the tool call failed, so I have no result to answer from."
+	if n := len(t.out.ToolCalls); n > 0 && t.out.ToolCalls[n-1].ErrorCode != nil {
+		c := t.out.ToolCalls[n-1]
+		text = "I couldn't do that: " + c.ToolName + " failed (" + string(*c.ErrorCode) + "), so I have no result to answer from."
+	} else if why != "" {
+		text = "I couldn't do that: " + why + "."
+	}
+	return t.conclude(FinishToolFailed, "The call failed.", text, FromEdge)
+}
+
+// conclude ends the turn with words that the session doesn't hold yet; they are decoded with the next prompt. outcome
+// tells the model what became of a call that it has heard nothing of.
+func (t *turn) conclude(reason, outcome, text, source string) error {
+	if n := len(t.messages); t.messages[n-1].Role == chattemplate.Assistant {
+		t.note(outcome)
+	}
+	t.messages = append(t.messages, chattemplate.Message{Role: chattemplate.Assistant, Content: text})
+	t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, source, reason
+	return nil
+}
+
+// note adds a turn of the user's side without decoding it.
+func (t *turn) note(content string) {
+	t.messages = append(t.messages, chattemplate.Message{Role: chattemplate.User, Content: content})
+}
+
+func (t *turn) finish() {
+	t.out.Imprint = t.Imprint()
+	t.out.Timings.TotalMS = milliseconds(t.cfg.Clock().Sub(t.began))
+	t.out.Usage.PromptTokens = t.out.Usage.CachedTokens + t.out.Usage.PrefilledTokens
+}

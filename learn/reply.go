@@ -1,0 +1,153 @@
+package learn
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+
+	"edge/inference"
+	"edge/inference/generate"
+	"edge/tools"
+)
+
+// Replier turns a request's hidden state into a reply: it chooses between an answer and a tool, narrows what a call may
+// hold, and has the model write it under a grammar.
+type Replier struct {
+	world     World
+	set       *tools.ActiveSet
+	head      *Head
+	arguments *Arguments
+}
+
+// NewReplier makes a replier; without learned, or without a head in it, the model chooses by itself.
+func NewReplier(w World, set *tools.ActiveSet, learned *Learned) *Replier {
+	r := &Replier{world: w, set: set}
+	if learned != nil && set != nil {
+		r.head = learned.Head
+		if len(learned.Examples) > 0 {
+			r.arguments = LearnArguments(set, learned.Examples)
+		}
+	}
+	return r
+}
+
+// NeedsHidden reports whether Plan looks at hidden states.
+func (r *Replier) NeedsHidden() bool { return r.head != nil }
+
+// Plan is what a reply may be.
+type Plan struct {
+	Choice  *Choice // nil: the model chooses
+	grammar *tools.GrammarOptions
+	forced  string
+}
+
+// AllowsCall reports whether the plan lets the model call a tool.
+func (p Plan) AllowsCall() bool { return p.grammar != nil && p.grammar.AllowCall }
+
+// Plan decides what may follow a request. hidden are the states of the tokens that asked.
+func (r *Replier) Plan(request string, hidden [][]float32) Plan {
+	if r.set == nil {
+		return r.Answer()
+	}
+	if r.head == nil {
+		return Plan{grammar: &tools.GrammarOptions{AllowCall: true, AllowAnswer: true}}
+	}
+	choice := r.head.Choose(Pool(hidden))
+	if choice.Class == NoTool {
+		p := r.Answer()
+		p.Choice = &choice
+		return p
+	}
+	p := Plan{Choice: &choice, grammar: &tools.GrammarOptions{AllowCall: true, Tools: []string{choice.Class}}}
+	if r.arguments != nil {
+		grounded := r.arguments.Ground(choice.Class, request)
+		p.grammar.Ground = grounding(choice.Class, request, grounded)
+		p.forced = forcedText(choice.Class, grounded)
+	}
+	return p
+}
+
+// Answer is a plan for an answer in words.
+func (r *Replier) Answer() Plan {
+	return Plan{grammar: &tools.GrammarOptions{AllowAnswer: true}}
+}
+
+// Any is a plan for an answer or any call.
+func (r *Replier) Any() Plan {
+	if r.set == nil {
+		return r.Answer()
+	}
+	return Plan{grammar: &tools.GrammarOptions{AllowCall: true, AllowAnswer: true}}
+}
+
+func grounding(tool, request string, grounded []Grounded) *tools.Grounding {
+	policies := map[string]tools.ParamPolicy{}
+	for _, g := range grounded {
+		p := tools.ParamPolicy{Include: tools.IncludeRequired}
+		switch {
+		case !g.Include:
+			p.Include = tools.IncludeAbsent
+		case g.Optional:
+			p.Include = tools.IncludeAllowed
+		}
+		for _, v := range g.Values {
+			p.Candidates = append(p.Candidates, string(v))
+		}
+		policies[g.Parameter] = p
+	}
+	return &tools.Grounding{Request: request, Params: map[string]map[string]tools.ParamPolicy{tool: policies}}
+}
+
+// forcedText is as much of the call as is certain before anything is drawn.
+func forcedText(tool string, grounded []Grounded) string {
+	var b strings.Builder
+	b.WriteString(`{"tool_name":"` + tool + `","arguments":{`)
+	comma := ""
+	for _, g := range grounded {
+		switch {
+		case !g.Include:
+			continue
+		case g.Optional:
+			return b.String()
+		}
+		b.WriteString(comma + `"` + g.Parameter + `":`)
+		if len(g.Values) != 1 {
+			return b.String()
+		}
+		b.Write(g.Values[0])
+		comma = ","
+	}
+	return b.String() + "}}"
+}
+
+// Drawing says how a reply is drawn.
+type Drawing struct {
+	MaxTokens   int
+	Temperature float64
+	Random      *rand.Rand
+	OnText      func(string) // hears the text as it comes
+	First       func()       // called when the first token is there
+	Stop        func() bool  // asked between tokens; true ends the reply
+}
+
+// Write has the model write a reply by the plan.
+func (r *Replier) Write(ctx context.Context, s inference.Session, p Plan, d Drawing) (generate.Result, error) {
+	o := generate.Options{MaxTokens: d.MaxTokens, Temperature: d.Temperature, Random: d.Random, OnText: d.OnText, First: d.First, Stop: d.Stop, Forced: p.forced}
+	if p.grammar != nil {
+		set := r.set
+		if set == nil {
+			set = &tools.ActiveSet{} // an answer needs no tools
+		}
+		text, err := set.Grammar(*p.grammar)
+		if err != nil {
+			return generate.Result{}, err
+		}
+		g, err := r.world.Model.NewGrammar(text)
+		if err != nil {
+			return generate.Result{}, err
+		}
+		defer g.Close()
+		o.Grammar = g
+	}
+	return generate.Text(ctx, r.world.Model, s, o)
+}

@@ -1,0 +1,137 @@
+package learn
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"edge/internal/canon"
+	"edge/internal/fault"
+	"edge/tools"
+)
+
+// SampleSchema names the shape of a sample file.
+const SampleSchema = "edge.learn_sample/v1"
+
+// maxSampleBytes bounds a sample file; what doesn't fit a context is refused later, with the count of tokens.
+const maxSampleBytes = 4 << 20
+
+// Sample is a sample file: who the assistant is, and requests with the call or the answer that they should get.
+type Sample struct {
+	Schema   string    `json:"schema"`
+	Profile  Profile   `json:"profile"`
+	Examples []Example `json:"examples"`
+	Holdout  []Example `json:"holdout"` // never learned from, only evaluated on
+}
+
+// Profile is what the assistant knows about itself and its user.
+type Profile struct {
+	System string   `json:"system"`
+	Facts  []string `json:"facts"`
+}
+
+// Example is one request with its right reply: a call, or an answer. In a holdout an answer may be null: any answer
+// without a call is right.
+type Example struct {
+	Prompt string       `json:"prompt"`
+	Call   *ExampleCall `json:"call"`
+	Answer *string      `json:"answer"`
+}
+
+// ExampleCall is a call as a sample file writes it.
+type ExampleCall struct {
+	ToolName  string          `json:"tool_name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// ReadSample reads a sample file and checks it against the active set; a nil set has no tools.
+//
+// Errors: sample_file_not_found; invalid_sample_file naming the entry, as "examples[3]".
+func ReadSample(path string, set *tools.ActiveSet) (*Sample, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.CodeSampleFileNotFound, "sample file %s isn't there", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxSampleBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxSampleBytes {
+		return nil, fault.New(fault.CodeInvalidSampleFile, "%s is larger than %d bytes", path, maxSampleBytes)
+	}
+	s, err := ParseSample(raw, set)
+	if e := fault.From(err); e != nil {
+		e.Message = path + ": " + e.Message
+		return nil, e
+	}
+	return s, nil
+}
+
+// ParseSample is ReadSample for content that is in memory.
+func ParseSample(raw []byte, set *tools.ActiveSet) (*Sample, error) {
+	var s Sample
+	if err := canon.Unmarshal(raw, &s); err != nil {
+		return nil, fault.New(fault.CodeInvalidSampleFile, "%w", err)
+	}
+	if s.Schema != SampleSchema {
+		return nil, fault.New(fault.CodeInvalidSampleFile, "schema is %q, want %q", s.Schema, SampleSchema)
+	}
+	for i, f := range s.Profile.Facts {
+		if strings.TrimSpace(f) == "" {
+			return nil, fault.New(fault.CodeInvalidSampleFile, "profile.facts[%d] is empty", i)
+		}
+	}
+	for i := range s.Examples {
+		if err := checkExample(&s.Examples[i], set, false); err != nil {
+			return nil, fault.New(fault.CodeInvalidSampleFile, "examples[%d]: %w", i, err)
+		}
+	}
+	for i := range s.Holdout {
+		if err := checkExample(&s.Holdout[i], set, true); err != nil {
+			return nil, fault.New(fault.CodeInvalidSampleFile, "holdout[%d]: %w", i, err)
+		}
+	}
+	return &s, nil
+}
+
+func checkExample(e *Example, set *tools.ActiveSet, holdout bool) error {
+	switch {
+	case strings.TrimSpace(e.Prompt) == "":
+		return errors.New("prompt is missing or empty")
+	case e.Call != nil && e.Answer != nil:
+		return errors.New("it has both a call and an answer")
+	case e.Call == nil && holdout:
+		return nil
+	case e.Call == nil && (e.Answer == nil || strings.TrimSpace(*e.Answer) == ""):
+		return errors.New("it has neither a call nor an answer")
+	case e.Call == nil:
+		return nil
+	case set == nil:
+		return errors.New("it calls a tool, and no tools are active: give the file with --tools")
+	}
+	args := e.Call.Arguments
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	canonical, err := canon.Transform(args)
+	if err != nil {
+		return err
+	}
+	e.Call.Arguments = canonical
+	return set.Validate(tools.Call{ToolName: e.Call.ToolName, Arguments: canonical})
+}
+
+// label is the class of an example: the tool's name, or "" for none.
+func (e Example) label() string {
+	if e.Call == nil {
+		return ""
+	}
+	return e.Call.ToolName
+}

@@ -1,0 +1,89 @@
+package learn
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// word is one word of a request, with the punctuation around it left out: request[start:end].
+type word struct {
+	start, end int
+	text       string
+	lead       string // punctuation directly before it
+	trail      string // punctuation directly after it
+}
+
+const (
+	openers = "\"'“‘«([{<¿¡`"
+	closers = "\"'”’».,;:!?)]}>…。，、；：！？」』）`"
+)
+
+// split cuts a request into words at white space. In scripts that are written without spaces every character is a word.
+func split(request string) []word {
+	var words []word
+	for i := 0; i < len(request); {
+		r, n := utf8.DecodeRuneInString(request[i:])
+		if unicode.IsSpace(r) {
+			i += n
+			continue
+		}
+		j := i
+		if unspaced(r) {
+			j += n
+		} else {
+			for j < len(request) {
+				r, n := utf8.DecodeRuneInString(request[j:])
+				if unicode.IsSpace(r) || unspaced(r) {
+					break
+				}
+				j += n
+			}
+		}
+		words = appendWord(words, request, i, j)
+		i = j
+	}
+	return words
+}
+
+func appendWord(words []word, request string, i, j int) []word {
+	raw := request[i:j]
+	inner := strings.TrimLeft(raw, openers)
+	lead := raw[:len(raw)-len(inner)]
+	text := strings.TrimRight(inner, closers)
+	if text == "" { // punctuation alone belongs to the word before it
+		if len(words) > 0 {
+			words[len(words)-1].trail += raw
+		}
+		return words
+	}
+	return append(words, word{start: i + len(lead), end: i + len(lead) + len(text), text: text, lead: lead, trail: inner[len(text):]})
+}
+
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+}
+
+// shape writes a text's kinds of characters, runs shortened: "A-17" is "A-0", "todo.md" is "a.a", "Ann Lee" is "Aa Aa".
+func shape(text string) string {
+	var b strings.Builder
+	var last rune
+	for _, r := range text {
+		kind := r
+		switch {
+		case unicode.IsDigit(r):
+			kind = '0'
+		case unicode.IsUpper(r):
+			kind = 'A'
+		case unicode.IsLetter(r):
+			kind = 'a'
+		case unicode.IsSpace(r):
+			kind = ' '
+		}
+		if kind != last {
+			b.WriteRune(kind)
+		}
+		last = kind
+	}
+	return b.String()
+}

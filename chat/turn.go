@@ -63,6 +63,7 @@ type Usage struct {
 
 // Timings of a turn, in milliseconds since the prompt came; the caller adds what it did before.
 type Timings struct {
+	LoadMS     float64 `json:"load_ms"` // engine, model and tools file; set by the caller
 	PrefillMS  float64 `json:"prefill_ms"`
 	TTFTMS     float64 `json:"ttft_ms"` // to the first token of the reply
 	CallMS     float64 `json:"call_ms"` // to the first validated call; 0 without one

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
@@ -72,20 +73,69 @@ func Open(cfg Config) (_ *Engine, err error) {
 	return e, nil
 }
 
+// checkLibraries digests what will be opened, on all cores, and makes sure that nothing else could be: the engine opens
+// every backend that it finds in the folder.
 func checkLibraries(cfg Config) error {
-	if len(cfg.Libraries) == 0 {
+	entries, err := os.ReadDir(cfg.Dir)
+	if errors.Is(err, os.ErrNotExist) || len(cfg.Libraries) == 0 {
 		return fault.New(fault.CodeRuntimeNotFound, "no engine libraries in %s", cfg.Dir)
 	}
+	if err != nil {
+		return fmt.Errorf("engine libraries: %w", err)
+	}
+	known := map[string]bool{}
 	for _, lib := range cfg.Libraries {
-		got, err := digest.SHA256File(filepath.Join(cfg.Dir, lib.Name))
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			return fault.New(fault.CodeRuntimeNotFound, "engine library %s isn't in %s", lib.Name, cfg.Dir)
-		case err != nil:
-			return fmt.Errorf("digest engine library: %w", err)
-		case got != lib.SHA256:
-			return fault.New(fault.CodeRuntimeDigestMismatch, "engine library %s: got sha256 %s, want %s", lib.Name, got, lib.SHA256)
+		known[lib.Name] = true
+	}
+	for _, e := range entries {
+		if err := checkEntry(cfg.Dir, e, known); err != nil {
+			return err
 		}
+	}
+	errs := make([]error, len(cfg.Libraries))
+	var all sync.WaitGroup
+	for i, lib := range cfg.Libraries {
+		all.Go(func() { errs[i] = checkLibrary(cfg.Dir, lib) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEntry refuses a library under a name that has no digest. A second name must lead to one that has.
+func checkEntry(dir string, e os.DirEntry, known map[string]bool) error {
+	switch filepath.Ext(e.Name()) {
+	case ".so", ".dylib", ".dll":
+	default:
+		return nil
+	}
+	name := e.Name()
+	if e.Type()&os.ModeSymlink != 0 {
+		target, err := os.Readlink(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("engine libraries: %w", err)
+		}
+		name = target
+	}
+	if !known[name] {
+		return fault.New(fault.CodeRuntimeDigestMismatch, "%s in %s isn't one of the engine's libraries", e.Name(), dir)
+	}
+	return nil
+}
+
+func checkLibrary(dir string, lib inference.Library) error {
+	got, err := digest.SHA256File(filepath.Join(dir, lib.Name))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fault.New(fault.CodeRuntimeNotFound, "engine library %s isn't in %s", lib.Name, dir)
+	case err != nil:
+		return fmt.Errorf("digest engine library: %w", err)
+	case got != lib.SHA256:
+		return fault.New(fault.CodeRuntimeDigestMismatch, "engine library %s: got sha256 %s, want %s", lib.Name, got, lib.SHA256)
 	}
 	return nil
 }
@@ -125,6 +175,7 @@ func (e *Engine) Open(ctx context.Context, path string) (inference.Model, error)
 	}
 	m := &Model{engine: e, handle: handle, vocab: llama.ModelGetVocab(handle)}
 	m.info = describe(handle, m.vocab)
+	m.voice = make([]atomic.Int32, m.info.VocabSize)
 	if err := decodes(handle, m.info.Architecture); err != nil {
 		llama.ModelFree(handle)
 		return nil, err

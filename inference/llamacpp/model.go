@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hybridgroup/yzma/pkg/llama"
 
@@ -18,6 +19,7 @@ type Model struct {
 	handle llama.Model
 	vocab  llama.Vocab
 	info   inference.ModelInfo
+	voice  []atomic.Int32 // of each token: unheard, or whether it is silent; filled as tokens are asked for
 	mu     sync.Mutex
 	open   int // sessions and grammars that use the handle
 	closed bool
@@ -58,6 +60,12 @@ func specialText(vocab llama.Vocab, token inference.Token) string {
 // Info implements inference.Model.
 func (m *Model) Info() inference.ModelInfo { return m.info }
 
+// headless says that the model's graph has no output head while embeddings are on, so that one pass gives hidden states
+// or logits, not both (llama.cpp's models/lfm2.cpp builds the head under "if (!cparams.embeddings)").
+func (m *Model) headless() bool {
+	return m.info.Architecture == "lfm2" || m.info.Architecture == "lfm2moe"
+}
+
 // Tokenize implements inference.Tokenizer. It never adds BOS or EOS: the prompt's renderer knows where they belong.
 func (m *Model) Tokenize(text string, special bool) ([]inference.Token, error) {
 	if !m.info.HasTokenizer {
@@ -82,8 +90,13 @@ func (m *Model) Tokenize(text string, special bool) ([]inference.Token, error) {
 	return tokens, nil
 }
 
-// Piece implements inference.Tokenizer.
-func (m *Model) Piece(t inference.Token) []byte { return piece(m.vocab, t, false) }
+// Piece implements inference.Tokenizer. The engine aborts when it is asked about a token of a model without a tokenizer.
+func (m *Model) Piece(t inference.Token) []byte {
+	if !m.info.HasTokenizer {
+		return nil
+	}
+	return piece(m.vocab, t, false)
+}
 
 // piece calls int32_t llama_token_to_piece(vocab, token, buf, length, lstrip, special); a negative result is the
 // length that it needs.
@@ -97,11 +110,36 @@ func piece(vocab llama.Vocab, t inference.Token, special bool) []byte {
 	return buf[:max(n, 0)]
 }
 
+const (
+	unheard = iota
+	hasText
+	noText
+)
+
+// silent says that the token stands for no text and ends nothing: a control token. The engine is asked once for each,
+// since grammars ask about whole vocabularies at every step.
+func (m *Model) silent(t inference.Token) bool {
+	voice := m.voice[t].Load()
+	if voice == unheard {
+		voice = hasText
+		if len(m.Piece(t)) == 0 && !m.IsEnd(t) {
+			voice = noText
+		}
+		m.voice[t].Store(voice)
+	}
+	return voice == noText
+}
+
 // IsEnd implements inference.Tokenizer.
-func (m *Model) IsEnd(t inference.Token) bool { return llama.VocabIsEOG(m.vocab, llama.Token(t)) }
+func (m *Model) IsEnd(t inference.Token) bool {
+	return m.info.HasTokenizer && llama.VocabIsEOG(m.vocab, llama.Token(t))
+}
 
 // NewSession implements inference.Model. The context has room for p.ContextTokens and no more.
 func (m *Model) NewSession(ctx context.Context, p inference.Params) (inference.Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := m.acquire(); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package llamacpp
 import (
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +35,7 @@ type session struct {
 	batch    llama.Batch
 	position int
 	decoded  int
+	scores   []float32 // the room that logits uses, kept between calls
 	logits   []float32
 	hidden   [][]float32
 }
@@ -150,7 +150,7 @@ func (s *session) free() {
 	s.closed = true
 	close(s.work)
 	<-s.gone
-	s.logits, s.hidden = nil, nil // they pointed into the context
+	s.logits, s.hidden = nil, nil
 	s.model.engine.aborts.give(s.slot)
 	s.model.release()
 }
@@ -167,92 +167,6 @@ func (s *session) Decoded() int { return s.decoded }
 // Position implements inference.Session.
 func (s *session) Position() int { return s.position }
 
-// Decode implements inference.Session.
-func (s *session) Decode(ctx context.Context, b inference.Batch) error {
-	if len(b.Tokens) == 0 {
-		return fault.New(fault.CodeInternal, "decode: no tokens")
-	}
-	stop := context.AfterFunc(ctx, func() { s.abort.Store(true) })
-	defer stop()
-	tooLong := error(nil)
-	err := s.do(true, func() error {
-		if need := s.position + len(b.Tokens); need > s.params.ContextTokens {
-			tooLong = fault.New(fault.CodeContextFull, "%d tokens are needed, and this context holds %d", need, s.params.ContextTokens)
-			return nil // nothing was touched: the session stays usable
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s.logits, s.hidden = nil, nil
-		llama.SetEmbeddings(s.handle, b.Hidden)
-		for done := 0; done < len(b.Tokens); {
-			part := b.Tokens[done:min(done+s.params.BatchTokens, len(b.Tokens))]
-			last := done+len(part) == len(b.Tokens)
-			if err := s.decodePart(ctx, part, b.Hidden, last); err != nil {
-				return err
-			}
-			done += len(part)
-			if b.Progress != nil {
-				b.Progress(done, len(b.Tokens))
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		err = tooLong
-	}
-	return err
-}
-
-// decodePart decodes at most n_batch tokens; runs on the owner.
-func (s *session) decodePart(ctx context.Context, part []inference.Token, hidden, last bool) error {
-	s.batch.Clear()
-	for i, t := range part {
-		if t < 0 || int(t) >= s.model.info.VocabSize {
-			return fault.New(fault.CodeEngineDecodeFailed, "token %d is outside the vocabulary of %d", t, s.model.info.VocabSize)
-		}
-		want := hidden || last && i == len(part)-1
-		if err := s.batch.Add(llama.Token(t), llama.Pos(s.position+i), []llama.SeqId{sequence}, want); err != nil {
-			return fault.New(fault.CodeEngineDecodeFailed, "fill batch: %w", err)
-		}
-	}
-	// int32_t llama_decode(ctx, batch): 0 ok, 1 no room in the cache, 2 aborted, < 0 fatal. The binding's error is nil
-	// for all of them.
-	code, err := llama.Decode(s.handle, s.batch)
-	if cause := ctx.Err(); cause != nil {
-		return cause
-	}
-	if err != nil || code != 0 {
-		return fault.New(fault.CodeEngineDecodeFailed, "llama_decode of %d tokens at position %d answered %d%s", len(part), s.position, code, s.model.engine.log.suffix())
-	}
-	if hidden {
-		if err := s.readHidden(len(part)); err != nil {
-			return err
-		}
-	}
-	if last {
-		// −1 is the last output of the batch.
-		if s.logits, err = llama.GetLogitsIth(s.handle, -1, s.model.info.VocabSize); err != nil || s.logits == nil {
-			return fault.New(fault.CodeEngineDecodeFailed, "the engine gave no logits")
-		}
-	}
-	s.position += len(part)
-	s.decoded += len(part)
-	return nil
-}
-
-// readHidden copies float * llama_get_embeddings_ith(ctx, i) for every token of the part.
-func (s *session) readHidden(n int) error {
-	for i := range n {
-		row, err := llama.GetEmbeddingsIth(s.handle, int32(i), int32(s.model.info.EmbeddingSize))
-		if err != nil || row == nil {
-			return fault.New(fault.CodeEngineDecodeFailed, "the engine gave no hidden state for token %d of %d", i, n)
-		}
-		s.hidden = append(s.hidden, slices.Clone(row))
-	}
-	return nil
-}
-
 // SaveState implements inference.Session.
 func (s *session) SaveState(ctx context.Context) (state sealed.State, err error) {
 	err = s.do(false, func() error {
@@ -262,19 +176,28 @@ func (s *session) SaveState(ctx context.Context) (state sealed.State, err error)
 		if s.position == 0 {
 			return fault.New(fault.CodeInternal, "save state: nothing was decoded")
 		}
-		// size_t llama_state_seq_get_size(ctx, seq_id); size_t llama_state_seq_get_data(ctx, dst, size, seq_id)
-		size := llama.StateSeqGetSize(s.handle, sequence)
-		if size == 0 {
-			return fault.New(fault.CodeEngineDecodeFailed, "save state: the engine has none")
-		}
-		buf := make([]byte, size)
-		if n := llama.StateSeqGetData(s.handle, buf, sequence); n != size {
-			return fault.New(fault.CodeEngineDecodeFailed, "save state: the engine wrote %d of %d bytes", n, size)
+		buf, err := s.stateBytes()
+		if err != nil {
+			return err
 		}
 		state = sealed.Fresh(buf, s.position)
 		return nil
 	})
 	return state, err
+}
+
+// stateBytes asks for size_t llama_state_seq_get_size(ctx, seq_id) bytes and has them written by
+// size_t llama_state_seq_get_data(ctx, dst, size, seq_id); runs on the owner.
+func (s *session) stateBytes() ([]byte, error) {
+	size := llama.StateSeqGetSize(s.handle, sequence)
+	if size == 0 {
+		return nil, fault.New(fault.CodeEngineDecodeFailed, "save state: the engine has none")
+	}
+	buf := make([]byte, size)
+	if n := llama.StateSeqGetData(s.handle, buf, sequence); n != size {
+		return nil, fault.New(fault.CodeEngineDecodeFailed, "save state: the engine wrote %d of %d bytes", n, size)
+	}
+	return buf, nil
 }
 
 // RestoreState implements inference.Session. The engine checks little of what it reads, so the bytes were digested

@@ -11,7 +11,9 @@ import (
 	"runtime"
 )
 
-// Write makes path with mode perm from what fill writes. On any error the old file stays and the temporary one goes.
+// Write makes path with mode perm from what fill writes. On any error the temporary file goes, and the old one stays
+// except where only the last step failed, the folder's fsync: then the new file is in place and may not outlive a power
+// cut. A process that is killed can leave ".NAME.*.tmp" behind; nothing reads those.
 func Write(path string, perm os.FileMode, fill func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {

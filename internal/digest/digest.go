@@ -100,4 +100,3 @@ func SHA256File(path string) (SHA256, error) {
 	d, _, err := SHA256Reader(f)
 	return d, err
 }
-

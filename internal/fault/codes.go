@@ -35,6 +35,7 @@ const (
 	CodeToolContractNotInPrefix          Code = "tool_contract_not_in_prefix"
 	CodePathNotWritable                  Code = "path_not_writable"
 	CodeModelFileInvalid                 Code = "model_file_invalid"
+	CodeInvalidFactsFile                 Code = "invalid_facts_file"
 
 	CodeImprintNotFound    Code = "imprint_not_found"
 	CodeModelNotFound      Code = "model_not_found"
@@ -48,14 +49,14 @@ const (
 	CodeDownloadFailed     Code = "download_failed"
 	CodeSandboxUnavailable Code = "sandbox_unavailable"
 
-	CodeImprintRequiresTools          Code = "imprint_requires_tools"
-	CodeImprintToolActiveSetMismatch  Code = "imprint_tool_active_set_mismatch"
-	CodeImprintToolSchemaMismatch     Code = "imprint_tool_schema_mismatch"
-	CodeImprintModelMismatch          Code = "imprint_model_mismatch"
-	CodeImprintTemplateMismatch       Code = "imprint_template_mismatch"
-	CodeImprintParamsMismatch         Code = "imprint_params_mismatch"
-	CodeImprintPrefixMismatch         Code = "imprint_prefix_mismatch"
-	CodeToolsFileChanged              Code = "tools_file_changed"
+	CodeImprintRequiresTools         Code = "imprint_requires_tools"
+	CodeImprintToolActiveSetMismatch Code = "imprint_tool_active_set_mismatch"
+	CodeImprintToolSchemaMismatch    Code = "imprint_tool_schema_mismatch"
+	CodeImprintModelMismatch         Code = "imprint_model_mismatch"
+	CodeImprintTemplateMismatch      Code = "imprint_template_mismatch"
+	CodeImprintParamsMismatch        Code = "imprint_params_mismatch"
+	CodeImprintPrefixMismatch        Code = "imprint_prefix_mismatch"
+	CodeToolsFileChanged             Code = "tools_file_changed"
 
 	CodeImprintHeaderMalformed Code = "imprint_header_malformed"
 	CodeImprintPayloadMismatch Code = "imprint_payload_mismatch"
@@ -66,6 +67,7 @@ const (
 	CodeRuntimeDigestMismatch  Code = "runtime_digest_mismatch"
 	CodeDownloadDigestMismatch Code = "download_digest_mismatch"
 	CodePendingMalformed       Code = "pending_action_malformed"
+	CodeFactsStoreInvalid      Code = "facts_store_invalid"
 
 	CodeImprintFormatUnsupported Code = "imprint_format_unsupported"
 	CodeImprintRuntimeMismatch   Code = "imprint_runtime_mismatch"
@@ -126,6 +128,7 @@ func Rows() []Row {
 		{CodeToolContractNotInPrefix, Usage, "the model's chat template doesn't carry the tool contract into the prefix", "use a model whose template keeps the system text"},
 		{CodePathNotWritable, Usage, "a file or folder can't be written or read with the user's rights", "choose another path, or mend its permissions"},
 		{CodeModelFileInvalid, Usage, "the file isn't a GGUF model that edge can read", "fetch it again, or name another file"},
+		{CodeInvalidFactsFile, Usage, "a line of the facts file can't be read as a fact", "mend the named line; docs/facts.md has both formats; the store was not touched"},
 
 		{CodeImprintNotFound, Missing, "no imprint by that path, id or receipt", "list what is there with: edge imprint list"},
 		{CodeModelNotFound, Missing, "the model isn't here", "fetch it with: edge setup (default model) or edge models pull NAME"},
@@ -157,6 +160,7 @@ func Rows() []Row {
 		{CodeRuntimeDigestMismatch, Corrupt, "an engine library's bytes aren't those that setup unpacked", "run: edge setup --repair"},
 		{CodeDownloadDigestMismatch, Corrupt, "what was fetched isn't the pinned file", "run the command again; if it persists, the source serves another file"},
 		{CodePendingMalformed, Corrupt, "the pending action's file isn't what was written", "ask for the action again"},
+		{CodeFactsStoreInvalid, Corrupt, "the file isn't a facts store, or it is damaged", "name another file, or make the store anew with: edge facts import STORE FILE"},
 
 		{CodeImprintFormatUnsupported, Stale, "the imprint's format version isn't one this edge reads", "use the edge that wrote it, or learn again"},
 		{CodeImprintRuntimeMismatch, Stale, "the imprint was made with other engine libraries", "learn again with this engine"},

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
+	"slices"
 	"syscall"
 )
 
@@ -84,10 +86,14 @@ type Error struct {
 	Err        error
 }
 
-// New makes an error of code with a formatted message; %w works as in fmt.Errorf.
+// New makes an error of code with a formatted message; %w works as in fmt.Errorf, also more than once.
 func New(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+	cause := errors.Unwrap(err)
+	if _, several := err.(interface{ Unwrap() []error }); several {
+		cause = err
+	}
+	return &Error{Code: code, Message: err.Error(), Err: cause}
 }
 
 // WithHint replaces the table's hint by one that knows the case at hand.
@@ -135,10 +141,22 @@ func From(err error) *Error {
 		return e
 	case errors.Is(err, context.Canceled):
 		return &Error{Code: CodeCancelled, Message: "cancelled", Err: err}
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), windowsErrno(err, errHandleDiskFull, errDiskFull):
 		return &Error{Code: CodeNoSpace, Message: err.Error(), Err: err}
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), windowsErrno(err, errWriteProtect):
 		return &Error{Code: CodePathNotWritable, Message: err.Error(), Err: err}
 	}
 	return &Error{Code: CodeInternal, Message: err.Error(), Err: err}
+}
+
+// Windows' own numbers for what POSIX calls EROFS and ENOSPC; they mean other things elsewhere.
+const (
+	errWriteProtect   syscall.Errno = 19
+	errHandleDiskFull syscall.Errno = 39
+	errDiskFull       syscall.Errno = 112
+)
+
+func windowsErrno(err error, numbers ...syscall.Errno) bool {
+	var errno syscall.Errno
+	return runtime.GOOS == "windows" && errors.As(err, &errno) && slices.Contains(numbers, errno)
 }

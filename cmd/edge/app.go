@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"edge/imprint"
+	"edge/internal/fault"
+	"edge/internal/home"
+	"edge/models"
+	"edge/receipts"
+	"edge/runner"
+	"edge/tools"
+)
+
+// app is what every command works with.
+type app struct {
+	args     []string
+	in       io.Reader
+	out      io.Writer // answers, and with --json exactly one JSON object
+	err      io.Writer // everything else
+	environ  []string
+	started  time.Time
+	json     bool
+	terminal bool // err is a terminal
+
+	home    home.Dir
+	receipt string // path of the receipt that this command wrote, for the error object
+}
+
+func newApp(args []string, in io.Reader, out, err io.Writer, environ []string) *app {
+	a := &app{args: args, in: in, out: out, err: err, environ: environ, started: time.Now()}
+	a.json = slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+	if f, ok := err.(*os.File); ok {
+		a.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	return a
+}
+
+// execute runs the command line and gives the exit status.
+func execute(ctx context.Context, a *app) int {
+	root := a.root()
+	root.SetArgs(a.args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if ctx.Err() != nil && !errors.As(err, new(*fault.Error)) {
+		err = context.Canceled
+	}
+	return a.fail(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "edge",
+		Short:         "Local models that call your Python functions, and learn them",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			a.home, err = home.Resolve(a.getenv, runtime.GOOS)
+			return err
+		},
+	}
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print exactly one JSON object to standard output")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
+	})
+	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.versionCommand())
+	for _, c := range root.Commands() {
+		strictArguments(c)
+	}
+	return root
+}
+
+// strictArguments gives errors of cobra's own checks a code, and makes a group without a verb an error.
+func strictArguments(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
+			}
+			return nil
+		}
+	}
+	if c.HasSubCommands() && !c.Runnable() {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fault.New(fault.CodeInvalidArguments, "%s has no command %q", c.CommandPath(), args[0]).WithHint("see: %s --help", c.CommandPath())
+			}
+			return c.Help()
+		}
+		c.Args = cobra.ArbitraryArgs
+	}
+	for _, sub := range c.Commands() {
+		strictArguments(sub)
+	}
+}
+
+func (a *app) getenv(name string) string {
+	for _, pair := range slices.Backward(a.environ) {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (a *app) models() (*models.Store, error) {
+	return models.New(models.Config{
+		Home: a.home, Environ: a.environ, HuggingFace: a.getenv("EDGE_HF_ENDPOINT"), HuggingFaceToken: a.getenv("HF_TOKEN"),
+		Notify: a.notify, Progress: a.transfer,
+	})
+}
+
+func (a *app) imprints() (*imprint.Store, error) { return imprint.NewStore(a.home.Imprints()) }
+
+func (a *app) receipts() *receipts.Store {
+	return receipts.NewStore(receipts.Config{Dir: a.home.Receipts(), Version: version()})
+}
+
+func (a *app) pending() (*tools.PendingStore, error) {
+	return tools.NewPendingStore(a.home.Pending(), time.Now, rand.Reader)
+}
+
+// newRunner makes the runner that executes Python.
+func (a *app) newRunner(mode runner.SandboxMode) (*runner.Runner, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return runner.New(runner.Config{Environ: a.environ, Stderr: a.err, Sandbox: mode, Executable: self, Rand: rand.Reader})
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"edge/chat"
+	"edge/imprint"
+	"edge/inference"
+	"edge/internal/digest"
+	"edge/internal/fault"
+	"edge/tools"
+)
+
+// chatResult is edge.chat/v1.
+type chatResult struct {
+	Schema string `json:"schema"`
+	OK     bool   `json:"ok"`
+	*chat.Turn
+	Model         modelReport   `json:"model"`
+	ReceiptPath   string        `json:"receipt_path"`
+	ReceiptSHA256 digest.SHA256 `json:"receipt_sha256"`
+}
+
+type chatFlags struct {
+	engineFlags
+	toolFlags
+	imprint     string
+	prompt      string
+	temperature float64
+	seed        uint64
+	maxTokens   int
+}
+
+func (a *app) chatCommand() *cobra.Command {
+	var f chatFlags
+	c := &cobra.Command{
+		Use: "chat", Short: "Answer one prompt, or chat in the terminal without --prompt", Args: cobra.NoArgs,
+		Example: "  edge demo chat --with-imprint ID --tools tools.py --prompt \"What is the fee for 250?\"",
+		RunE: func(c *cobra.Command, _ []string) error {
+			oneShot := c.Flags().Changed("prompt")
+			if !oneShot && a.json {
+				return fault.New(fault.CodeInvalidArguments, "--json needs --prompt: a terminal chat isn't one JSON object")
+			}
+			return a.recorded(c.Context(), "chat", func(record *record) error { return a.chat(c.Context(), f, oneShot, record) })
+		},
+	}
+	f.engineFlags.register(c)
+	f.toolFlags.register(c)
+	c.Flags().StringVar(&f.imprint, "with-imprint", "", "imprint to restore: an id, a path, or a learning receipt")
+	c.Flags().StringVar(&f.prompt, "prompt", "", "the prompt to answer")
+	c.Flags().Float64Var(&f.temperature, "temperature", 0, "0 is greedy and repeatable")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random choice where --temperature is above 0")
+	c.Flags().IntVar(&f.maxTokens, "max-tokens", chat.DefaultAnswer, "longest answer, in tokens")
+	return c
+}
+
+func (f *chatFlags) validate() error {
+	if f.temperature < 0 || f.temperature > 10 {
+		return fault.New(fault.CodeInvalidArguments, "--temperature %g is out of range: 0 to 10", f.temperature)
+	}
+	if f.maxTokens < 1 {
+		return fault.New(fault.CodeInvalidArguments, "--max-tokens %d is out of range", f.maxTokens)
+	}
+	return f.check()
+}
+
+// conversation is an open chat with everything that it uses.
+type conversation struct {
+	*chat.Chat
+	world  *loaded
+	runner activeRunner
+	set    *tools.ActiveSet
+	loadMS float64
+}
+
+func (c *conversation) close() {
+	c.Chat.Close()
+	c.world.Close()
+	c.runner.close()
+}
+
+// converse opens a chat: whatever can be refused without a model is refused before one is loaded.
+func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg chat.Config) (_ *conversation, err error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	if f.imprint != "" {
+		store, err := a.imprints()
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Imprint, err = store.Open(f.imprint); err != nil {
+			return nil, err
+		}
+		defer cfg.Imprint.Close()
+		record.set("imprint_id", cfg.Imprint.ID().String())
+	}
+	c := &conversation{}
+	if c.set, c.runner, err = a.activeSet(ctx, &f.toolFlags); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.runner.close()
+		}
+	}()
+	record.tools(c.set)
+	if cfg.Imprint != nil && c.set == nil {
+		if names := cfg.Imprint.Header().Identity.Tools; len(names) > 0 {
+			return nil, requiresTools(names)
+		}
+	}
+	if c.set != nil {
+		pending, err := a.pending()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Dispatcher = &chat.Dispatcher{Set: c.set, Runner: c.runner.Runner, Pending: pending}
+		c.runner.Prepare()
+	}
+	if c.world, err = a.load(ctx, f.engineFlags); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.world.Close()
+		}
+	}()
+	record.world(c.world.World)
+	c.loadMS = ms(time.Since(a.started))
+	cfg.World, cfg.Clock = c.world.World, time.Now
+	cfg.Temperature, cfg.Seed, cfg.MaxTokens = f.temperature, f.seed, f.maxTokens
+	if c.Chat, err = chat.Open(ctx, cfg); err != nil {
+		return nil, err
+	}
+	a.touch(c.Chat.Imprint())
+	return c, nil
+}
+
+func requiresTools(recorded []imprint.Tool) error {
+	e := fault.New(fault.CodeImprintRequiresTools, "the imprint was learned with %d tools, and no --tools were given", len(recorded))
+	for _, t := range recorded {
+		e.Mismatches = append(e.Mismatches, fault.Mismatch{Field: "tools." + t.Name, Want: t.SchemaSHA256.String(), Got: imprint.Absent})
+	}
+	return e
+}
+
+// touch notes the use of an imprint of the store; one that lies elsewhere has no such note.
+func (a *app) touch(report *chat.ImprintReport) {
+	if report == nil {
+		return
+	}
+	id, err := digest.ParseBLAKE3(report.ID)
+	if err != nil {
+		return
+	}
+	if store, err := a.imprints(); err == nil {
+		store.Touch(id, time.Now())
+	}
+}
+
+func (a *app) chat(ctx context.Context, f chatFlags, oneShot bool, record *record) error {
+	if !oneShot {
+		return a.chatTerminal(ctx, f, record)
+	}
+	progress, done := a.prefixProgress()
+	c, err := a.converse(ctx, f, record, chat.Config{Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	beforeTurn := ms(time.Since(a.started))
+	turn, err := c.Ask(ctx, f.prompt)
+	done()
+	record.set("prompt_sha256", digest.SHA256Of([]byte(f.prompt)))
+	if err != nil {
+		return err
+	}
+	result := chatResult{Schema: "edge.chat/v1", OK: true, Turn: turn, Model: reportModel(c.world.World)}
+	turn.Timings.LoadMS = c.loadMS
+	turn.Timings.TTFTMS += beforeTurn
+	turn.Timings.TotalMS += beforeTurn
+	if turn.Timings.CallMS > 0 {
+		turn.Timings.CallMS += beforeTurn
+	}
+	record.turn(turn)
+	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
+		return err
+	}
+	return a.print(result, func() { a.sayTurn(turn, result.ReceiptPath) })
+}
+
+// prefixProgress shows the contract being decoded where no imprint saves it.
+func (a *app) prefixProgress() (inference.Progress, func()) {
+	show := newStages(a)
+	return func(done, total int) { show.report("prefix", done, total) }, show.end
+}
+
+// turn puts a turn's digests and decisions into the receipt, and none of its contents.
+func (r *record) turn(t *chat.Turn) {
+	r.set("answer_sha256", digest.SHA256Of([]byte(t.Answer)))
+	r.set("answer_source", t.AnswerSource)
+	r.set("finish_reason", t.FinishReason)
+	r.set("tool_instruction_mode", t.Mode)
+	r.set("usage", t.Usage)
+	r.set("timings", t.Timings)
+	r.set("imprint", t.Imprint)
+	r.set("selection", t.Selection)
+	calls := make([]map[string]any, len(t.ToolCalls))
+	for i, c := range t.ToolCalls {
+		calls[i] = callRecord(c)
+	}
+	r.set("tool_calls", calls)
+	if p := t.PendingAction; p != nil {
+		r.set("pending_action_path", p.Path)
+	}
+}
+
+// callRecord is one call as a receipt has it.
+func callRecord(c chat.ToolCall) map[string]any {
+	return map[string]any{
+		"tool_name": c.ToolName, "execution_level": c.ExecutionLevel, "status": c.Status, "error_code": c.ErrorCode,
+		"tool_schema_sha256": c.ToolSchemaSHA256, "args_sha256": c.ArgsSHA256, "result_sha256": c.ResultSHA256,
+		"traceback_sha256": c.TracebackSHA256, "loaded_files": c.LoadedFiles, "runner_secret_verified": c.RunnerSecretVerified,
+		"network_used_by_edge": c.NetworkUsedByEdge, "duration_ms": c.DurationMS, "sandbox": c.Sandbox, "return_direct": c.ReturnDirect,
+	}
+}
+
+// sayTurn is a turn for people: the answer to standard output, and how it came about to standard error.
+func (a *app) sayTurn(t *chat.Turn, receipt string) {
+	a.say("%s", t.Answer)
+	a.sayHow(t)
+	a.notify("  receipt  " + receipt)
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"edge/imprint"
+	"edge/internal/digest"
+	"edge/internal/fault"
+	"edge/learn"
+	"edge/tools"
+)
+
+// learnResult is edge.learn/v1.
+type learnResult struct {
+	Schema                 string             `json:"schema"`
+	OK                     bool               `json:"ok"`
+	ArtifactPath           string             `json:"artifact_path"`
+	ArtifactID             string             `json:"artifact_id"`
+	ReceiptPath            string             `json:"receipt_path"`
+	ReceiptSHA256          digest.SHA256      `json:"receipt_sha256"`
+	Tokens                 int                `json:"tokens"`
+	PayloadBytes           int64              `json:"payload_bytes"`
+	Tools                  []learnedTool      `json:"tools"`
+	ActiveSetSHA256        *digest.SHA256     `json:"active_set_sha256"`
+	ToolsFileSHA256        *digest.SHA256     `json:"tools_file_sha256"`
+	SchemaGeneratorVersion string             `json:"schema_generator_version"`
+	ToolInstructionMode    string             `json:"tool_instruction_mode"`
+	Model                  modelReport        `json:"model"`
+	Engine                 engineReport       `json:"engine"`
+	Evaluation             learn.Evaluation   `json:"evaluation"`
+	Timings                map[string]float64 `json:"timings"`
+}
+
+type learnedTool struct {
+	Name         string        `json:"name"`
+	SchemaSHA256 digest.SHA256 `json:"schema_sha256"`
+}
+
+type modelReport struct {
+	Name         string        `json:"name"`
+	SHA256       digest.SHA256 `json:"sha256"`
+	Architecture string        `json:"architecture"`
+}
+
+type engineReport struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Backend string `json:"backend"`
+}
+
+func reportModel(w learn.World) modelReport {
+	return modelReport{w.File.Name, w.File.SHA256, w.Model.Info().Architecture}
+}
+
+func reportEngine(w learn.World) engineReport {
+	return engineReport{w.Engine.Name, w.Engine.Version, w.Engine.Backend}
+}
+
+type learnFlags struct {
+	engineFlags
+	toolFlags
+	sample string
+	out    string
+}
+
+func (a *app) learnRunCommand() *cobra.Command {
+	var f learnFlags
+	c := &cobra.Command{
+		Use: "run", Short: "Decode tools, profile and examples once, and keep what they come to as an imprint", Args: cobra.NoArgs,
+		Example: "  edge demo learn run --sample-file learn_sample.json --tools tools.py",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.recorded(c.Context(), "learn", func(record *record) error { return a.learnRun(c.Context(), f, record) })
+		},
+	}
+	f.engineFlags.register(c)
+	f.toolFlags.register(c)
+	c.Flags().StringVar(&f.sample, "sample-file", "", "edge.learn_sample/v1 with profile, examples and holdout (required)")
+	c.Flags().StringVar(&f.out, "out", "", "where to write the imprint (default: the store in EDGE_HOME)")
+	return c
+}
+
+func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error {
+	if f.sample == "" {
+		return fault.New(fault.CodeInvalidArguments, "--sample-file is missing")
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	set, r, err := a.activeSet(ctx, &f.toolFlags)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	record.tools(set)
+	sample, err := learn.ReadSample(f.sample, set)
+	if err != nil {
+		return err
+	}
+	sampleSum, err := digest.SHA256File(f.sample)
+	if err != nil {
+		return err
+	}
+	record.set("sample_file_sha256", sampleSum)
+	w, err := a.load(ctx, f.engineFlags)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	record.world(w.World)
+	loadMS := ms(time.Since(a.started))
+
+	show := newStages(a)
+	out, err := learn.Run(ctx, learn.Request{World: w.World, Set: set, Sample: sample, Clock: time.Now, Report: show.report})
+	show.end()
+	if err != nil {
+		return err
+	}
+	path, id, err := a.keep(ctx, f.out, out.Content)
+	if err != nil {
+		return err
+	}
+	timings := map[string]float64{
+		"load_ms": loadMS, "prefill_ms": out.Timings.PrefillMS, "learn_ms": out.Timings.LearnMS,
+		"evaluate_ms": out.Timings.EvaluateMS, "total_ms": ms(time.Since(a.started)),
+	}
+	result := learnResult{
+		Schema: "edge.learn/v1", OK: true, ArtifactPath: path, ArtifactID: id.String(),
+		Tokens: len(out.Content.Tokens), PayloadBytes: int64(len(out.Content.State.Bytes())), Tools: []learnedTool{},
+		ToolInstructionMode: "imprint", Model: reportModel(w.World), Engine: reportEngine(w.World), Evaluation: out.Evaluation, Timings: timings,
+	}
+	if set != nil {
+		sum, file := set.SHA256(), set.FileSHA256()
+		result.ActiveSetSHA256, result.ToolsFileSHA256, result.SchemaGeneratorVersion = &sum, &file, set.GeneratorVersion()
+		for _, t := range set.Tools() {
+			result.Tools = append(result.Tools, learnedTool{t.Name, t.SchemaSHA256})
+		}
+	}
+	record.set("artifact_path", path)
+	record.set("artifact_id", result.ArtifactID)
+	record.set("tokens", result.Tokens)
+	record.set("payload_bytes", result.PayloadBytes)
+	record.set("evaluation", summary(out.Evaluation))
+	record.set("timings", timings)
+	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
+		return err
+	}
+	return a.print(result, func() { a.sayLearned(result) })
+}
+
+// keep writes the imprint where the user said, or into the store.
+func (a *app) keep(ctx context.Context, out string, content imprint.Content) (path string, id imprint.ID, err error) {
+	if out != "" {
+		if path, err = filepath.Abs(out); err != nil {
+			return "", id, err
+		}
+		id, err = imprint.Write(ctx, path, content)
+		return path, id, err
+	}
+	store, err := a.imprints()
+	if err != nil {
+		return "", id, err
+	}
+	entry, err := store.Put(ctx, content)
+	return entry.Path, entry.ID, err
+}
+
+// summary is an evaluation without the requests' texts, for a receipt.
+func summary(e learn.Evaluation) map[string]any {
+	return map[string]any{"method": e.Method, "holdout": e.Holdout, "baseline": e.Baseline, "learned": e.Learned, "failures": len(e.Failures)}
+}
+
+func (a *app) sayLearned(r learnResult) {
+	a.say("Learned %d tools in %d tokens with %s (%s).", len(r.Tools), r.Tokens, r.Model.Name, r.Engine.Name)
+	a.say("  prefix decoded in %.1f s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, float64(r.PayloadBytes)/1e6)
+	if e := r.Evaluation; e.Learned != nil && e.Baseline != nil {
+		a.say("  on %d requests it has not seen:      right tool   exact call   no tool when none is meant", e.Holdout)
+		for _, row := range []struct {
+			name string
+			*learn.Shares
+		}{{"same model, nothing learned", e.Baseline}, {"learned", e.Learned}} {
+			a.say("    %-34s %5.0f %%      %5.0f %%      %5.0f %%", row.name, 100*row.ToolChoice, 100*row.ExactCall, 100*row.NoTool)
+		}
+		for _, x := range e.Failures {
+			a.say("    wrong: %q → %s, want %s", x.Prompt, callText(x.Got), callText(x.Want))
+		}
+	}
+	a.say("  imprint  %s", r.ArtifactPath)
+	a.say("  id       %s", r.ArtifactID)
+	a.say("  receipt  %s", r.ReceiptPath)
+}
+
+func callText(c *learn.CallValue) string {
+	if c == nil {
+		return "no call"
+	}
+	return c.ToolName + tools.EscapeForDisplay(string(c.Arguments))
+}
+
+// stages shows the parts of a learning run, one meter each.
+type stages struct {
+	app  *app
+	name string
+	*meter
+}
+
+func newStages(a *app) *stages { return &stages{app: a} }
+
+func (s *stages) report(stage string, done, total int) {
+	if stage != s.name {
+		s.end()
+		labels := map[string][2]string{"prefix": {"reading the tools and examples", "tokens"}, "examples": {"learning from examples", "requests"}, "evaluation": {"trying it on unseen requests", "requests"}}
+		s.name, s.meter = stage, s.app.meter(labels[stage][0], labels[stage][1], false)
+		s.meter.Start(int64(total))
+	}
+	s.meter.set(int64(done))
+}
+
+func (s *stages) end() {
+	if s.meter != nil {
+		s.meter.Done()
+		if s.meter.bar == nil && s.meter.done > 0 {
+			fmt.Fprintln(s.app.err, s.meter.line())
+		}
+	}
+	s.meter = nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

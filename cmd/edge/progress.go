@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"edge/models/fetch"
+)
+
+// meter shows how a long step goes on: a bar with rate and time left on a terminal, and a plain line every few seconds
+// elsewhere, so that a log stays readable.
+type meter struct {
+	w     io.Writer
+	label string
+	unit  string
+	bytes bool
+	bar   *progressbar.ProgressBar // nil: plain lines
+	total int64
+	done  int64
+	began time.Time
+	last  time.Time
+}
+
+const plainEvery = 3 * time.Second
+
+func (a *app) meter(label, unit string, bytes bool) *meter {
+	m := &meter{w: a.err, label: label, unit: unit, bytes: bytes, began: time.Now(), last: time.Now()}
+	if a.terminal {
+		m.bar = progressbar.NewOptions64(-1,
+			progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(label), progressbar.OptionShowBytes(bytes),
+			progressbar.OptionSetItsString(unit), progressbar.OptionShowIts(), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetWidth(24), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	}
+	return m
+}
+
+// transfer is a meter for models.Store.
+func (a *app) transfer(label string) fetch.Progress { return a.meter(label, "B", true) }
+
+// Start implements fetch.Progress.
+func (m *meter) Start(total int64) {
+	m.total, m.done, m.began, m.last = total, 0, time.Now(), time.Now()
+	if m.bar != nil {
+		m.bar.Reset()
+		m.bar.ChangeMax64(max(total, -1))
+	}
+}
+
+// Add implements fetch.Progress.
+func (m *meter) Add(n int64) { m.set(m.done + n) }
+
+func (m *meter) set(done int64) {
+	step := done - m.done
+	m.done = done
+	if m.bar != nil {
+		m.bar.Add64(step)
+		return
+	}
+	if now := time.Now(); now.Sub(m.last) >= plainEvery {
+		m.last = now
+		fmt.Fprintln(m.w, m.line())
+	}
+}
+
+// line is "reading the tools: 512 of 1813 tokens, 148 tokens/s, 9s left".
+func (m *meter) line() string {
+	rate := float64(m.done) / max(time.Since(m.began).Seconds(), 1e-3)
+	text := fmt.Sprintf("%s: %s", m.label, m.amount(float64(m.done)))
+	if m.total > 0 {
+		text += " of " + m.amount(float64(m.total))
+	}
+	text += fmt.Sprintf(", %s/s", m.amount(rate))
+	if m.total > m.done && rate > 0 {
+		text += fmt.Sprintf(", %s left", (time.Duration(float64(m.total-m.done)/rate) * time.Second).Round(time.Second))
+	}
+	return text
+}
+
+func (m *meter) amount(n float64) string {
+	if !m.bytes {
+		return fmt.Sprintf("%.0f %s", n, m.unit)
+	}
+	for _, unit := range []string{"B", "kB", "MB"} {
+		if n < 1000 {
+			return fmt.Sprintf("%.1f %s", n, unit)
+		}
+		n /= 1000
+	}
+	return fmt.Sprintf("%.1f GB", n)
+}
+
+// Done implements fetch.Progress.
+func (m *meter) Done() {
+	if m.bar != nil {
+		m.bar.Finish()
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"edge/models"
+)
+
+func (a *app) setupCommand() *cobra.Command {
+	var opt models.SetupOptions
+	c := &cobra.Command{
+		Use: "setup", Short: "Fetch the engine libraries and the default model, each checked against a pinned digest", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			store, err := a.models()
+			if err != nil {
+				return err
+			}
+			r, err := store.Setup(c.Context(), opt)
+			if err != nil {
+				return err
+			}
+			value := map[string]any{
+				"schema": "edge.setup/v1", "ok": true,
+				"engine": map[string]any{"dir": r.Runtime.Dir, "version": r.Runtime.Release.Engine, "platform": r.Runtime.Release.Platform, "sha256": r.Runtime.SHA256, "fetched": r.RuntimeFetched},
+				"model":  map[string]any{"name": r.Model.Name, "path": r.Model.Path, "sha256": r.Model.SHA256, "fetched": r.ModelFetched},
+			}
+			return a.print(value, func() {
+				a.say("engine  llama.cpp %s for %s, verified: %s", r.Runtime.Release.Engine, r.Runtime.Release.Platform, r.Runtime.Dir)
+				a.say("model   %s, verified: %s", r.Model.Name, r.Model.Path)
+			})
+		},
+	}
+	c.Flags().StringArrayVar(&opt.From, "from", nil, "a folder or .tgz with the engine, a .gguf or .whl with the model, used in place of a download (repeatable)")
+	c.Flags().BoolVar(&opt.Repair, "repair", false, "replace what is damaged")
+	return c
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"edge/chat"
+	"edge/internal/digest"
+)
+
+const terminalHelp = "/tools lists the tools, /receipt names the last receipt, /quit ends. Ctrl-C stops an answer."
+
+// chatTerminal reads prompts line by line until /quit or the end of input. Answers stream; Ctrl-C stops the one that is
+// being written and keeps the conversation.
+func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) error {
+	var stop atomic.Bool
+	streamed := false
+	progress, done := a.prefixProgress()
+	c, err := a.converse(ctx, f, first, chat.Config{
+		Progress: progress,
+		Stop:     stop.Load,
+		OnText: func(text string) {
+			streamed = true
+			fmt.Fprint(a.out, text)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	first.written = true // each turn leaves a receipt of its own
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
+
+	a.notify(fmt.Sprintf("%s, %s. %s", c.world.File.Name, greeting(c), terminalHelp))
+	last := ""
+	lines := readLines(a.in)
+	for {
+		fmt.Fprint(a.err, "> ")
+		line, ok := nextLine(lines, interrupts)
+		if !ok {
+			a.notify("")
+			return nil
+		}
+		switch prompt := strings.TrimSpace(line); {
+		case prompt == "":
+			continue
+		case prompt == "/quit":
+			return nil
+		case prompt == "/receipt":
+			a.notify("  receipt  " + last)
+			continue
+		case prompt == "/tools":
+			a.sayTools(c)
+			continue
+		case strings.HasPrefix(prompt, "/"):
+			a.notify("  there is no " + strings.Fields(prompt)[0] + ". " + terminalHelp)
+			continue
+		default:
+			stop.Store(false)
+			streamed = false
+			finished := make(chan struct{})
+			go func() {
+				select {
+				case <-interrupts:
+					stop.Store(true)
+				case <-finished:
+				}
+			}()
+			turn, err := c.Ask(context.WithoutCancel(ctx), prompt)
+			close(finished)
+			done()
+			if last, err = a.endTurn(c, first, prompt, turn, err, streamed); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// endTurn shows what a turn came to and writes its receipt. An error of the turn is shown and the chat goes on.
+func (a *app) endTurn(c *conversation, first *record, prompt string, turn *chat.Turn, failed error, streamed bool) (receipt string, err error) {
+	r := &record{app: a, kind: "chat", body: map[string]any{}}
+	for _, name := range []string{"imprint_id", "tools_file_sha256", "active_set_sha256", "schema_generator_version", "model", "engine"} {
+		if value, ok := first.body[name]; ok {
+			r.set(name, value)
+		}
+	}
+	r.set("prompt_sha256", digest.SHA256Of([]byte(prompt)))
+	if failed != nil {
+		a.json = false
+		a.fail(failed)
+		path, _, err := r.write(failed)
+		return path, err
+	}
+	turn.Timings.LoadMS = c.loadMS
+	r.turn(turn)
+	if streamed && turn.AnswerSource == chat.FromModel {
+		a.say("")
+	} else {
+		a.say("%s", turn.Answer)
+	}
+	a.sayHow(turn)
+	path, _, err := r.write(nil)
+	return path, err
+}
+
+func greeting(c *conversation) string {
+	text := "no tools"
+	if c.set != nil {
+		text = fmt.Sprintf("%d tools", len(c.set.Names()))
+	}
+	if r := c.Imprint(); r != nil {
+		text += fmt.Sprintf(", imprint of %d tokens restored in %.0f ms", r.Tokens, r.RestoreMS)
+	}
+	return text
+}
+
+func (a *app) sayTools(c *conversation) {
+	if c.set == nil {
+		a.notify("  no tools are active; start with --tools FILE")
+		return
+	}
+	for _, t := range c.set.Tools() {
+		a.notify(fmt.Sprintf("  %-20s %-8s %s", t.Name, t.ExecutionLevel, t.Description))
+	}
+}
+
+// readLines reads in the background, so that an interrupt is heard while nothing is typed.
+func readLines(in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadString('\n')
+			if line != "" {
+				lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// nextLine waits for a line; an interrupt at the prompt ends the chat.
+func nextLine(lines <-chan string, interrupts <-chan os.Signal) (string, bool) {
+	select {
+	case line, ok := <-lines:
+		return line, ok
+	case <-interrupts:
+		return "", false
+	}
+}

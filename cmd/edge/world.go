@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"edge/inference"
+	"edge/inference/chattemplate"
+	"edge/inference/llamacpp"
+	"edge/internal/digest"
+	"edge/internal/fault"
+	"edge/learn"
+	"edge/models"
+)
+
+// engineFlags are the flags of every command that loads a model.
+type engineFlags struct {
+	model   string
+	threads int
+	ubatch  int
+	kv      string
+	noFlash bool
+}
+
+func (f *engineFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.model, "model", models.DefaultModel, "catalogue name, path to a .gguf, or hf.co/ORG/REPO:QUANT")
+	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: EDGE_THREADS, or the number of cores)")
+	c.Flags().IntVar(&f.ubatch, "ubatch", 0, "tokens per computation step; part of an imprint's identity")
+	c.Flags().StringVar(&f.kv, "kv", "f16", "type of the model's state: f16, q8_0 or q4_0; part of an imprint's identity")
+	c.Flags().BoolVar(&f.noFlash, "no-flash-attention", false, "compute attention the plain way; part of an imprint's identity")
+}
+
+// loaded is a world with what must be closed after use.
+type loaded struct {
+	learn.World
+	closers []io.Closer
+}
+
+// Close frees the model and then the engine.
+func (l *loaded) Close() error {
+	var err error
+	for _, c := range l.closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// load opens the engine and the model, every byte of both digested before it is used.
+func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
+	store, err := a.models()
+	if err != nil {
+		return nil, err
+	}
+	params, err := f.params(a)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := store.Resolve(f.model)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Kind == models.KindOllama {
+		return nil, fault.New(fault.CodeModelNotFound, "%s: models of an Ollama server aren't supported by this version", f.model).
+			WithHint("name a model file or a catalogue name")
+	}
+	dir, release, err := store.RuntimeLocation()
+	if err != nil {
+		return nil, err
+	}
+	file, err := store.Open(ctx, f.model)
+	if err != nil {
+		return nil, err
+	}
+	w := &loaded{}
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	libraries := make([]inference.Library, len(release.Libraries))
+	for i, l := range release.Libraries {
+		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
+	}
+	engine, err := llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append(w.closers, engine)
+	model, err := engine.Open(ctx, file.Path)
+	if err != nil {
+		return nil, err
+	}
+	w.closers = append([]io.Closer{model}, w.closers...)
+	w.World = learn.World{Engine: engine.Info(), Model: model, Params: params, File: learn.ModelFile{
+		Name: file.Name, Path: file.Path, SHA256: file.SHA256, TokenizerSHA256: file.TokenizerSHA256, TemplateSHA256: file.TemplateSHA256,
+	}}
+	if w.File.TemplateSHA256.IsZero() { // a model without a template has edge's own
+		w.File.TemplateSHA256 = digest.SHA256Of(nil)
+	}
+	w.Renderer, err = chattemplate.New(model, model.Info())
+	return w, err
+}
+
+func (f engineFlags) params(a *app) (inference.Params, error) {
+	p := inference.DefaultParams()
+	p.KVTypeK, p.KVTypeV, p.FlashAttention = f.kv, f.kv, !f.noFlash
+	if f.ubatch != 0 {
+		p.UBatchTokens = f.ubatch
+	}
+	if p.UBatchTokens < 1 || p.UBatchTokens > p.BatchTokens {
+		return p, fault.New(fault.CodeInvalidArguments, "--ubatch %d is out of range: 1 to %d", f.ubatch, p.BatchTokens)
+	}
+	p.Threads = f.threads
+	if text := a.getenv("EDGE_THREADS"); p.Threads == 0 && text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return p, fault.New(fault.CodeInvalidArguments, "EDGE_THREADS is %q, want a number of threads", text)
+		}
+		p.Threads = n
+	}
+	if p.Threads == 0 {
+		p.Threads = runtime.NumCPU()
+	}
+	if p.Threads < 1 || p.Threads > 512 {
+		return p, fault.New(fault.CodeInvalidArguments, "--threads %d is out of range", p.Threads)
+	}
+	return p, nil
+}

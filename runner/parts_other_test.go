@@ -1,0 +1,6 @@
+//go:build !linux
+
+package runner
+
+// playOtherParts has nothing to play here.
+func playOtherParts() {}

@@ -1,0 +1,159 @@
+"""op "call": runs one function once and checks what it returns. Whatever goes wrong is a Failure."""
+from __future__ import annotations
+
+import sys
+
+from edgestudio._discovery import discover, settle
+from edgestudio._loading import MODULE, Failure, ToolsFile, readable
+from edgestudio._schema import Refused, bind, complete, parameters
+from edgestudio._system import sha256, system
+from edgestudio._values import Invalid, Oversized, Unsupported, canonical, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+MAX_TRACEBACK = 65536
+
+
+def call(request: dict[str, Any], file: ToolsFile) -> bytes:
+    """The result's canonical JSON."""
+    name = request["function"]["tool_name"]
+    try:
+        file.load()
+    except BaseException as error:
+        raise Failure("tools_file_import_failed", type_name(error), file.line_of(error), report(error, file)) from None
+    tools = discover(file.namespace, MODULE, file.collector.tools)
+    matches = [tool for tool in tools if tool.name == name]
+    if not matches:
+        raise Failure("unknown_tool", f"the file has no tool {name!r}")
+    if len(matches) > 1:
+        raise Failure("duplicate_tool_name", f"the file has {len(matches)} tools {name!r}")
+    tool = matches[0]
+    try:
+        settle(tool, file.namespace, tools)
+        found, owner = parameters(tool.metadata.function)
+        for parameter in found:
+            complete(parameter, owner)
+    except Refused as error:
+        raise Failure(error.code, str(error)) from None
+    try:
+        positional, named = bind(found, request["arguments"])
+    except Invalid as error:
+        raise Failure("invalid_tool_args", str(error)) from None
+    try:
+        result = run(tool.call, positional, named)
+    except BaseException as error:
+        raise Failure("tool_raised", type_name(error), file.line_of(error), report(error, file)) from None
+    return encode(result, request["limits"]["result_bytes"])
+
+
+def run(function: Callable[..., object], positional: list[Any], named: dict[str, Any]) -> object:
+    result = function(*positional, **named)
+    # A plain wrapper around an async function is plain itself, so the result tells, not the function.
+    if hasattr(type(result), "__await__"):
+        from edgestudio._async import finish
+        result = finish(result)
+    return result
+
+
+def encode(result: object, limit: int) -> bytes:
+    try:
+        return canonical(wrap(result), limit)
+    except Oversized:
+        raise Failure("tool_result_oversized", f"the result is larger than {limit} bytes of canonical JSON") from None
+    except Unsupported as error:
+        # The path may hold the user's data, so it goes to the developer's stderr, not into the record.
+        streams.say(f"edge: unsupported result: {error.what} at result{error.path()}\n")
+        raise Failure("unsupported_tool_result", readable(f"the result holds {error.what}")) from None
+    except Exception as error:  # changed by another thread meanwhile
+        raise Failure("unsupported_tool_result", f"the result can't be read ({type_name(error)})") from None
+
+
+def type_name(error: BaseException) -> str:
+    return readable(type(error).__name__[:200])
+
+
+def report(error: BaseException, file: ToolsFile) -> str:
+    """Prints the traceback, without the runner's own frames, and gives the digest of what was printed."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<edge>/"):
+        trace = trace.tb_next
+    try:
+        import linecache
+        import traceback
+        # The lines that ran, not those that the path holds by now.
+        text = file.source.decode("utf-8", "replace")
+        linecache.cache[file.path] = (len(text), None, text.splitlines(True), file.path)
+        text = "".join(traceback.format_exception(type(error), error, trace))
+    except BaseException:  # no memory is left, or the exception breaks its own formatting
+        text = type_name(error) + "\n"
+    if len(text) > MAX_TRACEBACK:
+        half = MAX_TRACEBACK // 2
+        text = f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
+    return sha256(streams.say(text)).hexdigest()
+
+
+class Streams:
+    """The runner's own way to stderr, and what must be flushed: the process ends without the interpreter's clean-up."""
+
+    def __init__(self) -> None:
+        self.stderr = 2
+        self.open_before: set[int] = set()
+
+    def take_over(self) -> None:
+        """Called before the user's code: fd 2 may be another file by the time that the runner has something to say."""
+        self.stderr = system.dup(2)
+        self.open_before = open_descriptors()
+
+    def say(self, text: str) -> bytes:
+        data = text.encode("utf-8", "backslashreplace")
+        self.flush_standard()
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[system.write(self.stderr, rest):]
+        except OSError:
+            pass
+        return data
+
+    def flush_standard(self) -> None:
+        for stream in (sys.stdout, sys.__stdout__, sys.stderr, sys.__stderr__):
+            try:
+                stream.flush()  # type: ignore[union-attr]
+            except BaseException:
+                pass
+
+    def flush_files(self) -> None:
+        """Flushes the files that the tool left open."""
+        if open_descriptors() <= self.open_before:
+            return
+        import gc
+        from _io import BufferedRandom, BufferedWriter, TextIOWrapper
+        texts: list[Any] = []
+        buffers: list[Any] = []
+        for thing in gc.get_objects():
+            if type(thing) is TextIOWrapper:
+                texts.append(thing)
+            elif type(thing) is BufferedWriter or type(thing) is BufferedRandom:
+                buffers.append(thing)
+        for thing in texts + buffers:
+            try:
+                if not thing.closed and thing.writable():
+                    thing.flush()
+            except BaseException as error:
+                self.say(f"edge: a file that was left open lost what was written to it ({type_name(error)})\n")
+
+
+streams = Streams()
+
+
+def open_descriptors() -> set[int]:
+    found = set()
+    for fd in range(3, 256):
+        try:
+            system.fstat(fd)
+        except OSError:
+            continue
+        found.add(fd)
+    return found

@@ -39,7 +39,7 @@ test-python: ## the Python package's suite
 	@$(PYTHON) -m pytest -q runner/python/tests
 
 bench: setup ## measure this machine: cold and restored first token, restore and verification rates
-	@$(GO) run ./bench -edge bin/edge
+	@$(PYTHON) bench/first_token.py
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l .)" || { echo "gofmt:"; gofmt -l .; exit 1; }

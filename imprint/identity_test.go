@@ -98,6 +98,10 @@ func TestDriftMatrix(t *testing.T) {
 			"params.kv_type_k params.kv_type_v params.flash_attention params.n_batch params.n_ubatch params.rope_freq_base " +
 			"params.rope_freq_scale params.lora.0.sha256 params.lora.0.scale prompt_format_version prefix_sha256 learned_version"},
 		{"schema before model", func(id *imprint.Identity) { id.Tools[0].SchemaSHA256, id.Model.SHA256 = other, other }, schema, "tools.calculate_fee model.sha256"},
+		{"a tool added before model", func(id *imprint.Identity) {
+			id.Tools = append(id.Tools, imprint.Tool{Name: "ping", SchemaSHA256: other})
+			id.Model.SHA256 = other
+		}, activeSet, "tools.ping model.sha256"},
 		{"model before template", func(id *imprint.Identity) { id.Model.SHA256, id.ChatTemplateSHA256 = other, other }, model, "model.sha256 chat_template_sha256"},
 		{"template before engine", func(id *imprint.Identity) { id.Engine.Version, id.TokenizerSHA256 = "x", other }, template, "tokenizer_sha256 engine.version"},
 		{"engine before parameters", func(id *imprint.Identity) { id.Engine.Version, id.Params.NUBatch = "x", 1 }, runtime, "engine.version params.n_ubatch"},

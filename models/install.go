@@ -77,6 +77,9 @@ func (s *Store) fillRuntime(ctx context.Context, temp, build, from string) error
 		return err
 	}
 	defer file.Close()
+	if err := checkIntegrity(ctx, file, want.Integrity); err != nil {
+		return err
+	}
 	return unpackLibraries(ctx, file, build, want)
 }
 

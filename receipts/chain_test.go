@@ -30,6 +30,17 @@ func newChain(t testing.TB, n int) (dir string, paths []string) {
 	return dir, paths
 }
 
+// copyOf gives a copy of the chain in dir, and the paths of its receipts in order.
+func copyOf(t testing.TB, dir string) (string, []string) {
+	t.Helper()
+	target, err := os.MkdirTemp(t.TempDir(), "copy")
+	must(t, err)
+	must(t, os.CopyFS(target, os.DirFS(dir)))
+	paths, err := filepath.Glob(filepath.Join(target, "2*.json"))
+	must(t, err)
+	return target, paths
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -143,9 +154,10 @@ func TestTamperedChains(t *testing.T) {
 			put(t, head, slurp(t, other))
 		}, []string{"changed: head.json has the digest"}},
 	}
+	original, _ := newChain(t, 5)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			dir, paths := newChain(t, 5)
+			dir, paths := copyOf(t, original)
 			test.tamper(t, dir, paths)
 			report, err := receipts.VerifyChain(dir)
 			if report == nil || len(test.want) > 0 != fault.Is(err, fault.CodeReceiptMismatch) || len(test.want) == 0 && err != nil {
@@ -220,12 +232,8 @@ func TestAnyTampering(t *testing.T) {
 	const n = 6
 	original, _ := newChain(t, n)
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "copy")
-		must(t, err)
+		dir, paths := copyOf(t, original)
 		defer os.RemoveAll(dir)
-		must(t, os.CopyFS(dir, os.DirFS(original)))
-		paths, err := filepath.Glob(filepath.Join(dir, "2*.json"))
-		must(t, err)
 		i := rapid.IntRange(0, n-2).Draw(rt, "which")
 		content := slurp(t, paths[i])
 		switch rapid.IntRange(0, 3).Draw(rt, "how") {

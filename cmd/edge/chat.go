@@ -11,7 +11,6 @@ import (
 	"edge/inference"
 	"edge/internal/digest"
 	"edge/internal/fault"
-	"edge/tools"
 )
 
 // chatResult is edge.chat/v1.
@@ -71,15 +70,14 @@ func (f *chatFlags) validate() error {
 type conversation struct {
 	*chat.Chat
 	world  *loaded
-	runner activeRunner
-	set    *tools.ActiveSet
+	tools  surface
 	loadMS float64
 }
 
 func (c *conversation) close() {
 	c.Chat.Close()
 	c.world.Close()
-	c.runner.close()
+	c.tools.close()
 }
 
 // converse opens a chat: whatever can be refused without a model is refused before one is loaded.
@@ -99,27 +97,27 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 		record.set("imprint_id", cfg.Imprint.ID().String())
 	}
 	c := &conversation{}
-	if c.set, c.runner, err = a.activeSet(ctx, &f.toolFlags); err != nil {
+	if c.tools, err = a.surface(ctx, &f.toolFlags); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			c.runner.close()
+			c.tools.close()
 		}
 	}()
-	record.tools(c.set)
-	if cfg.Imprint != nil && c.set == nil {
+	record.tools(c.tools.set)
+	if cfg.Imprint != nil && c.tools.set == nil {
 		if names := cfg.Imprint.Header().Identity.Tools; len(names) > 0 {
 			return nil, requiresTools(names)
 		}
 	}
-	if c.set != nil {
+	if c.tools.set != nil {
 		pending, err := a.pending()
 		if err != nil {
 			return nil, err
 		}
-		cfg.Dispatcher = &chat.Dispatcher{Set: c.set, Runner: c.runner.Runner, Pending: pending}
-		c.runner.Prepare()
+		cfg.Dispatcher = &chat.Dispatcher{Set: c.tools.set, Runner: c.tools.run, Pending: pending}
+		c.tools.ahead()
 	}
 	if c.world, err = a.load(ctx, f.engineFlags); err != nil {
 		return nil, err
@@ -141,7 +139,7 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 }
 
 func requiresTools(recorded []imprint.Tool) error {
-	e := fault.New(fault.CodeImprintRequiresTools, "the imprint was learned with %d tools, and no --tools were given", len(recorded))
+	e := fault.New(fault.CodeImprintRequiresTools, "the imprint was learned with %d tools, and none were given", len(recorded))
 	for _, t := range recorded {
 		e.Mismatches = append(e.Mismatches, fault.Mismatch{Field: "tools." + t.Name, Want: t.SchemaSHA256.String(), Got: imprint.Absent})
 	}

@@ -91,11 +91,12 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	if err := f.check(); err != nil {
 		return err
 	}
-	set, r, err := a.activeSet(ctx, &f.toolFlags)
+	active, err := a.surface(ctx, &f.toolFlags)
 	if err != nil {
 		return err
 	}
-	defer r.close()
+	defer active.close()
+	set := active.set
 	record.tools(set)
 	sample, err := learn.ReadSample(f.sample, set)
 	if err != nil {

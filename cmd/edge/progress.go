@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -68,9 +71,9 @@ func (m *meter) set(done int64) {
 // line is "reading the tools: 512 of 1813 tokens, 148 tokens/s, 9s left".
 func (m *meter) line() string {
 	rate := float64(m.done) / max(time.Since(m.began).Seconds(), 1e-3)
-	text := fmt.Sprintf("%s: %s", m.label, m.amount(float64(m.done)))
+	text := m.label + ": " + m.amount(float64(m.done))
 	if m.total > 0 {
-		text += " of " + m.amount(float64(m.total))
+		text = m.label + ": " + strings.TrimSuffix(m.amount(float64(m.done)), " "+m.unit) + " of " + m.amount(float64(m.total))
 	}
 	text += fmt.Sprintf(", %s/s", m.amount(rate))
 	if m.total > m.done && rate > 0 {
@@ -81,7 +84,11 @@ func (m *meter) line() string {
 
 func (m *meter) amount(n float64) string {
 	if !m.bytes {
-		return fmt.Sprintf("%.0f %s", n, m.unit)
+		digits := 0
+		if n < 10 && n != math.Trunc(n) {
+			digits = 1
+		}
+		return strconv.FormatFloat(n, 'f', digits, 64) + " " + m.unit
 	}
 	for _, unit := range []string{"B", "kB", "MB"} {
 		if n < 1000 {

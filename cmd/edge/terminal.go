@@ -114,8 +114,8 @@ func (a *app) endTurn(c *conversation, first *record, prompt string, turn *chat.
 
 func greeting(c *conversation) string {
 	text := "no tools"
-	if c.set != nil {
-		text = fmt.Sprintf("%d tools", len(c.set.Names()))
+	if c.tools.set != nil {
+		text = fmt.Sprintf("%d tools", len(c.tools.set.Names()))
 	}
 	if r := c.Imprint(); r != nil {
 		text += fmt.Sprintf(", imprint of %d tokens restored in %.0f ms", r.Tokens, r.RestoreMS)
@@ -124,11 +124,11 @@ func greeting(c *conversation) string {
 }
 
 func (a *app) sayTools(c *conversation) {
-	if c.set == nil {
+	if c.tools.set == nil {
 		a.notify("  no tools are active; start with --tools FILE")
 		return
 	}
-	for _, t := range c.set.Tools() {
+	for _, t := range c.tools.set.Tools() {
 		a.notify(fmt.Sprintf("  %-20s %-8s %s", t.Name, t.ExecutionLevel, t.Description))
 	}
 }

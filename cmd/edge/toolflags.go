@@ -53,7 +53,7 @@ func (f *toolFlags) check() error {
 	return nil
 }
 
-// freeze runs the tools file and freezes its active tools; nil without a file.
+// freeze runs the tools file and freezes its active tools.
 func (f *toolFlags) freeze(ctx context.Context, r *runner.Runner) (*tools.ActiveSet, tools.Inspection, error) {
 	in, err := r.Inspect(ctx, f.file)
 	if err != nil {

@@ -1,6 +1,8 @@
 """Where things stand in the source. A code object only knows the line of its first decorator."""
 from __future__ import annotations
 
+import warnings
+
 from edgestudio._schema import unwrapped
 from edgestudio.tools import FunctionType
 
@@ -16,7 +18,9 @@ class Lines:
         self.path = path
         self.definitions: dict[int, tuple[int, dict[str, int]]] = {}  # first line → line of def, lines of parameters
         self.imports: dict[str, int] = {}
-        waiting: list[Any] = [compile(source, path, "exec", ONLY_AST, True)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were shown when the file was loaded
+            waiting: list[Any] = [compile(source, path, "exec", ONLY_AST, True)]
         while waiting:
             node = waiting.pop()
             kind = type(node).__name__

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
+from _frozen_importlib_external import ExtensionFileLoader, FileFinder, SourceFileLoader
+from _imp import extension_suffixes
 
 from edgestudio._system import sha256, system
 from edgestudio.tools import Collector, collecting
@@ -138,7 +139,7 @@ class Siblings:
                 siblings.record(self.path, data)
                 return self.source_to_code(data, self.path)
 
-        return FileFinder(path, (Extension, EXTENSION_SUFFIXES), (Source, [".py"]))
+        return FileFinder(path, (Extension, extension_suffixes()), (Source, [".py"]))
 
     def record(self, path: str, data: bytes) -> None:
         self.loaded[path[len(self.inside):].replace("\\", "/")] = sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""The runner's side of edge.runner/v1: one request in, one response out. docs: runner/python/README.md."""
+"""The runner's side of edge.runner/v1: one request in, one response out, and then the process ends."""
 from __future__ import annotations
 
 import sys

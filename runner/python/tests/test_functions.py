@@ -206,6 +206,11 @@ async def g(): 'd'
     assert tools["f"]["function"] == "f"
 
 
+def test_pythons_warnings_are_shown_once(runner: Runner) -> None:
+    answer = runner.inspect("@edge_tool\ndef f():\n    'd'\n    return 1 is 1\n")
+    assert list(answer.tools) == ["f"] and answer.stderr.count("SyntaxWarning") == 1
+
+
 def test_all_problems_of_a_file_at_once(runner: Runner) -> None:
     answer = runner.inspect("""
         @edge_tool(name="no spaces", permissions=["network"], execution_level="sometimes")

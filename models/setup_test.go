@@ -3,7 +3,6 @@
 package models_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -57,25 +56,6 @@ func (c clients) calls() []string {
 		c.t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSpace(string(raw)), "\n")
-}
-
-func wheel(t *testing.T, members map[string][]byte) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	archive := zip.NewWriter(&b)
-	for name, content := range members {
-		f, err := archive.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // fixtures are what the registries serve: cp'd by the fake clients.

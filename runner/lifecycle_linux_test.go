@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,8 @@ import (
 
 	"edge/internal/fault"
 	"edge/tools"
+
+	"golang.org/x/sys/unix"
 )
 
 // Each of these starts a process that would outlive the call, and gives its number.
@@ -105,6 +108,22 @@ func wantGone(t *testing.T, pid int) {
 	}
 }
 
+// waitGone allows the kernel a while to end a process; another one reaps it.
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		state := processState(pid)
+		switch {
+		case state == "" || state == "Z":
+			return
+		case time.Now().After(limit):
+			syscall.Kill(pid, syscall.SIGKILL)
+			t.Errorf("process %d is still there: %s", pid, state)
+			return
+		}
+	}
+}
+
 // processState is the letter that /proc gives, "" if there is no such process.
 func processState(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -126,9 +145,7 @@ func TestGroupIsKilledWithoutSupervisor(t *testing.T) {
 			}
 			// Killed is certain; the reaping is the init process's.
 			pid := resultNumber(t, got)
-			for state := "?"; state != "" && state != "Z"; state = processState(pid) {
-				time.Sleep(time.Millisecond)
-			}
+			waitGone(t, pid)
 		})
 	}
 }
@@ -336,15 +353,52 @@ func TestNothingOutlivesEdge(t *testing.T) {
 			edge.Process.Kill()
 			edge.Wait()
 			for _, pid := range pids {
-				limit := time.Now().Add(5 * time.Second)
-				for processState(pid) != "" && processState(pid) != "Z" && time.Now().Before(limit) {
-					time.Sleep(5 * time.Millisecond)
-				}
-				if state := processState(pid); state != "" && state != "Z" {
-					syscall.Kill(pid, syscall.SIGKILL)
-					t.Errorf("process %d outlived edge: %s", pid, state)
-				}
+				waitGone(t, pid)
 			}
 		})
+	}
+}
+
+// A tool may leave folders that even their owner can't enter.
+func TestRemoveFolder(t *testing.T) {
+	dir, err := os.MkdirTemp("", "edge-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	inner := filepath.Join(dir, "a", "b")
+	file := filepath.Join(inner, "f")
+	outside := t.TempDir()
+	if err := errors.Join(os.MkdirAll(inner, 0o700), os.WriteFile(file, nil, 0), os.Symlink(outside, filepath.Join(inner, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	user := os.Getuid()
+	if user == 0 {
+		user = 65534 // no mode keeps an administrator out
+	}
+	for _, path := range []string{file, inner, filepath.Dir(inner), dir} {
+		if err := errors.Join(os.Chmod(path, 0), os.Chown(path, user, -1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(outside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The file system's user is the thread's own.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before, err := unix.SetfsuidRetUid(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := removeFolder(dir)
+	if _, err := unix.SetfsuidRetUid(before); err != nil {
+		t.Fatal(err)
+	}
+	if removed != nil {
+		t.Error(removed)
+	}
+	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("what a link led to was touched: %v, %v", info, err)
 	}
 }

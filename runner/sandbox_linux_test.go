@@ -365,10 +365,14 @@ func TestLimitsInside(t *testing.T) {
 	}
 }
 
-// A tool has no terminal to type on.
-func TestNoControllingTerminal(t *testing.T) {
+// A tool has no terminal to type on, and keys that are typed there don't reach it: it is in another session than edge.
+func TestSessionOfItsOwn(t *testing.T) {
+	own, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, mode := range []SandboxMode{SandboxAuto, SandboxOff} {
 		b := newBench(t, withSandbox(mode))
-		b.want("import os\ntry: os.open('/dev/tty', os.O_RDONLY)\nexcept OSError as e: return e.errno == 6\nreturn False", "{}", `{"result":true}`)
+		b.want(fmt.Sprintf("import os\ntry: os.open('/dev/tty', os.O_RDONLY)\nexcept OSError as e: return [e.errno == 6, os.getsid(0) != %d, os.getpgid(0) != %d]", own, unix.Getpgrp()), "{}", `{"result":[true,true,true]}`)
 	}
 }

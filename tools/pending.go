@@ -129,7 +129,7 @@ func (s *PendingStore) Load(path string) (PendingAction, error) {
 	if err := a.record.read(text); err != nil {
 		return PendingAction{}, fault.New(fault.CodePendingMalformed, "%s can't be read as a pending action: %w", EscapeForDisplay(path), err)
 	}
-	if a.record.ID != id || a.record.Path != s.file(id, ".json") {
+	if a.record.Path != s.file(id, ".json") {
 		return PendingAction{}, bindingMismatch("path", s.file(id, ".json"), a.record.Path)
 	}
 	return a, nil

@@ -2,9 +2,12 @@ package tools_test
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -29,7 +32,7 @@ type clock struct {
 	now time.Time
 }
 
-func newClock() *clock { return &clock{now: time.Now()} }
+func newClock() *clock { return &clock{now: time.Now().Truncate(time.Millisecond)} }
 
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
@@ -115,6 +118,22 @@ func TestPendingRoundTrip(t *testing.T) {
 	}
 	if canonical, err := canon.Transform(text); err != nil || !bytes.Equal(canonical, text) {
 		t.Errorf("the file isn't canonical JSON (%v)", err)
+	}
+	// Only who has the token can have made the file's code.
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	got := members["mac_sha256"]
+	members["mac_sha256"] = strings.Repeat("0", 64)
+	unsealed, err := canon.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, []byte(o.Token))
+	mac.Write(unsealed)
+	if want := fmt.Sprintf("%x", mac.Sum(nil)); got != want {
+		t.Errorf("got code %v, want %s", got, want)
 	}
 	if len(o.Token) != 32 || o.Token == o.ID || strings.HasPrefix(o.Token, "-") {
 		t.Errorf("got token %q", o.Token)
@@ -435,6 +454,48 @@ func TestPendingListAndPrune(t *testing.T) {
 	if _, err := open(s, waiting.Path, waiting.Token); err != nil {
 		t.Errorf("the waiting action: %v", err)
 	}
+}
+
+// A claim outlives its action's file until nobody can be at work on it.
+func TestPruneKeepsYoungClaims(t *testing.T) {
+	dir, c := t.TempDir(), newClock()
+	s := store(t, dir, c)
+	o := create(t, s)
+	c.Add(9 * time.Minute)
+	done, err := claim(s, o.Path, o.Token)
+	if err == nil {
+		err = s.Finish(done, digest.SHA256{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []string{filepath.Join(dir, o.ID+".claim"), filepath.Join(dir, o.ID+".done")}
+	for _, path := range files {
+		if err := os.Chtimes(path, c.Now(), c.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune := func(want bool) {
+		t.Helper()
+		if _, err := s.Prune(false); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if _, err := os.Stat(path); (err == nil) != want {
+				t.Errorf("%s: got %v, want it there: %v", path, err, want)
+			}
+		}
+	}
+	c.Add(2 * time.Minute)
+	prune(true)
+	_, err = open(s, o.Path, o.Token)
+	if e := wantCode(t, err, fault.CodeConfirmationAlreadyClaimed); !strings.Contains(e.Message, "pruned") {
+		t.Errorf("got message %q", e.Message)
+	}
+	c.Add(8 * time.Minute)
+	prune(false)
+	_, err = open(s, o.Path, o.Token)
+	wantCode(t, err, fault.CodePendingNotFound)
 }
 
 // An action that was loaded, and whose claim and file were pruned since, can't be claimed afresh.

@@ -33,13 +33,14 @@ type app struct {
 	started  time.Time
 	json     bool
 	terminal bool // err is a terminal
+	threads  int  // that were idle when the program started, before it kept any busy itself
 
 	home    home.Dir
 	receipt string // path of the receipt that this command wrote, for the error object
 }
 
 func newApp(args []string, in io.Reader, out, err io.Writer, environ []string) *app {
-	a := &app{args: args, in: in, out: out, err: err, environ: environ, started: time.Now()}
+	a := &app{args: args, in: in, out: out, err: err, environ: environ, started: time.Now(), threads: idleThreads()}
 	a.json = slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 	if f, ok := err.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))

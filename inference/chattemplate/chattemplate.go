@@ -96,9 +96,10 @@ func (r *Renderer) render(messages []Message, generate bool) ([]fragment, error)
 	if lead != "" { // a system turn alone
 		list = append(list, turn(User, strings.TrimSuffix(lead, "\n\n")))
 	}
-	// No clock is given (strftime_now stays undefined): a date in the prefix would make every imprint stale by tomorrow.
+	// The library's clock is taken away: a date in the prefix would make every imprint stale by tomorrow.
 	out, err := r.template.RenderValues(map[string]jinja.Value{
-		"messages": jinja.NewList(list), "add_generation_prompt": jinja.NewBool(generate), "enable_thinking": jinja.NewBool(false),
+		"strftime_now": jinja.Undefined(),
+		"messages":     jinja.NewList(list), "add_generation_prompt": jinja.NewBool(generate), "enable_thinking": jinja.NewBool(false),
 		"bos_token": jinja.NewString(r.info.BOSText), "eos_token": jinja.NewString(r.info.EOSText),
 	})
 	if err != nil {
@@ -155,18 +156,31 @@ func (r *Renderer) After(messages []Message, i int) ([]inference.Token, error) {
 }
 
 // Prefix gives the longest token prefix that every conversation starting with messages and a user turn shares: two
-// different requests are rendered, and what they have in common counts.
+// different requests are rendered, and what they have in common before the requests themselves counts. A tokenizer may
+// begin those two alike, and a third one otherwise.
 func (r *Renderer) Prefix(messages []Message) ([]inference.Token, error) {
-	a, err := r.Tokens(append(messages[:len(messages):len(messages)], Message{User, "alpha 1"}), true)
+	ask := func(request string) []Message {
+		return append(messages[:len(messages):len(messages)], Message{User, request})
+	}
+	const request = "alpha 1"
+	a, err := r.Tokens(ask(request), true)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.Tokens(append(messages[:len(messages):len(messages)], Message{User, "Zulu, 2?"}), true)
+	b, err := r.Tokens(ask("Zulu, 2?"), true)
+	if err != nil {
+		return nil, err
+	}
+	own, err := r.tok.Tokenize(request, false)
+	if err != nil {
+		return nil, err
+	}
+	after, err := r.After(ask(request), len(messages))
 	if err != nil {
 		return nil, err
 	}
 	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
+	for n < len(a)-len(own)-len(after) && n < len(b) && a[n] == b[n] {
 		n++
 	}
 	return a[:n], nil

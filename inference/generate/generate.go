@@ -16,7 +16,7 @@ import (
 // Options of one generation.
 type Options struct {
 	Grammar     inference.Grammar // nil: any text
-	MaxTokens   int               // at least 1
+	MaxTokens   int               // of the whole reply, forced ones too; at least 1
 	Temperature float64           // 0: the most likely token
 	Random      *rand.Rand        // needed where Temperature > 0
 	OnText      func(string)      // hears the text as it comes, whole characters at a time; may be nil
@@ -36,7 +36,7 @@ type Result struct {
 	Stopped bool // Options.Stop said so
 }
 
-// Text generates until the model ends its turn or MaxTokens are drawn. What was generated is decoded into the session,
+// Text generates until the model ends its turn or the reply has MaxTokens. What was generated is decoded into the session,
 // but for the token that ends the turn.
 //
 // Errors: invalid_tool_call where the grammar lets nothing through, and those of Session.Decode.
@@ -48,7 +48,7 @@ func Text(ctx context.Context, tok inference.Tokenizer, s inference.Session, o O
 			return r, err
 		}
 	}
-	for range o.MaxTokens {
+	for range o.MaxTokens - r.Forced {
 		if o.Stop != nil && o.Stop() {
 			r.Stopped = true
 			break
@@ -88,7 +88,7 @@ func force(ctx context.Context, tok inference.Tokenizer, s inference.Session, o 
 	if len(tokens) < 2 {
 		return nil
 	}
-	tokens = tokens[:len(tokens)-1]
+	tokens = tokens[:min(len(tokens)-1, o.MaxTokens)]
 	for i, t := range tokens {
 		if o.Grammar != nil {
 			if len(o.Grammar.Filter([]inference.Token{t})) == 0 {

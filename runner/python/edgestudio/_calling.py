@@ -19,10 +19,7 @@ MAX_TRACEBACK = 65536
 def call(request: dict[str, Any], file: ToolsFile) -> bytes:
     """The result's canonical JSON."""
     name = request["function"]["tool_name"]
-    try:
-        file.load()
-    except BaseException as error:
-        raise Failure("tools_file_import_failed", type_name(error), file.line_of(error), report(error, file)) from None
+    attempt("tools_file_import_failed", file, file.load)
     tools = discover(file.namespace, MODULE, file.collector.tools)
     matches = [tool for tool in tools if tool.name == name]
     if not matches:
@@ -41,11 +38,18 @@ def call(request: dict[str, Any], file: ToolsFile) -> bytes:
         positional, named = bind(found, request["arguments"])
     except Invalid as error:
         raise Failure("invalid_tool_args", str(error)) from None
-    try:
-        result = run(tool.call, positional, named)
-    except BaseException as error:
-        raise Failure("tool_raised", type_name(error), file.line_of(error), report(error, file)) from None
+    result = attempt("tool_raised", file, lambda: run(tool.call, positional, named))
     return encode(result, request["limits"]["result_bytes"])
+
+
+def attempt(code: str, file: ToolsFile, action: Callable[[], object]) -> object:
+    """What the user's code gives; whatever it raises becomes a Failure of that code."""
+    try:
+        return action()
+    except BaseException as error:
+        failure = Failure(code, type_name(error), file.line_of(error), report(error, file))
+    # Raised out here, it doesn't hold on to the error, whose frames hold on to all that the user's code had in memory.
+    raise failure
 
 
 def run(function: Callable[..., object], positional: list[Any], named: dict[str, Any]) -> object:
@@ -79,6 +83,8 @@ def report(error: BaseException, file: ToolsFile) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith("<edge>/"):
         trace = trace.tb_next
+    if isinstance(error, MemoryError):
+        release(trace)
     try:
         import linecache
         import traceback
@@ -92,6 +98,16 @@ def report(error: BaseException, file: ToolsFile) -> str:
         half = MAX_TRACEBACK // 2
         text = f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
     return sha256(streams.say(text)).hexdigest()
+
+
+def release(trace: Any) -> None:
+    """Drops the local variables of frames that have ended, so that there is memory again to report with."""
+    while trace is not None:
+        try:
+            trace.tb_frame.clear()
+        except RuntimeError:
+            pass
+        trace = trace.tb_next
 
 
 class Streams:

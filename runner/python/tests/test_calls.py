@@ -177,6 +177,11 @@ def test_other_failures(runner: Runner, body: str, name: str | None) -> None:
     assert answer.code == "tool_raised" and (name is None or answer.json["error"]["message"] == name)
 
 
+def test_memory_that_ran_out_is_there_again_for_the_report(runner: Runner) -> None:
+    answer = runner.call("f", text=tool("x = []\nwhile True: x.append(bytes(1 << 20))"), limits={"result_bytes": 65536, "address_space_bytes": 1 << 28})
+    assert answer.json["error"]["line"] == len(runner.path.read_text().splitlines()) and "while True: x.append" in answer.stderr
+
+
 def test_a_huge_traceback_is_cut_and_still_has_its_digest(runner: Runner) -> None:
     answer = runner.call("f", text=tool("raise ValueError('x' * 10000000)"))
     assert len(answer.stderr) < 70000 and "characters left out" in answer.stderr
@@ -207,7 +212,7 @@ def test_printing_goes_to_stderr(runner: Runner) -> None:
     "import os\nos.close(1); os.close(2)\nopen('data', 'w').write('x')\nreturn 1",
     "import os\nos.dup2(os.open(os.devnull, os.O_WRONLY), 1)\nreturn 1",
     "import sys\nclass Bad:\n    def write(self, text): raise OSError\n    def flush(self): raise SystemExit\nsys.stdout = sys.stderr = Bad()\nreturn 1",
-    "import sys\nsys.exit = None\nsys.modules.clear()\nreturn 1",
+    "import sys\nsys.exit = None\nfor name in [name for name in sys.modules if name.startswith('edgestudio')]: del sys.modules[name]\nreturn 1",
     "import builtins\nbuiltins.print = builtins.open = None\nreturn 1",
     "import sys\nsys.setrecursionlimit(60)\nreturn 1",
     "import os\nos.chdir('/')\nreturn 1",

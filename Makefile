@@ -3,11 +3,9 @@
 
 GO       ?= go
 PYTHON   ?= python3
-PYTEST   ?= pytest==8.4.2
-FUZZTIME ?= 0s
+# What only the tests need, pinned.
+TEST_PACKAGES = pytest==8.4.2 blake3==1.0.8 jsonschema==4.25.1 rfc8785==0.1.4 jinja2==3.1.6
 export CGO_ENABLED = 0
-# Engine threads spin: the tests use one.
-export EDGE_THREADS_FOR_TESTS = 1
 
 .PHONY: help demo test build setup test-go test-python test-deps bench lint generate clean
 
@@ -30,13 +28,13 @@ setup: build ## fetch the engine libraries and the default model
 	@bin/edge setup >/dev/null
 
 test-deps: ## what only the tests need
-	@$(PYTHON) -c 'import pytest' 2>/dev/null || $(PYTHON) -m pip install --quiet --disable-pip-version-check $(PYTEST)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore $(TEST_PACKAGES)
 
 test-go: ## the Go suite, with the real engine and model; one package at a time, since engine threads spin
 	@$(GO) test -p 1 -timeout 20m ./...
 
 test-python: ## the Python package's suite
-	@$(PYTHON) -m pytest -q runner/python/tests
+	@$(PYTHON) -m pytest -q runner/python/tests docs/format
 
 bench: setup ## measure this machine: cold and restored first token, restore and verification rates
 	@$(PYTHON) bench/first_token.py
@@ -46,7 +44,7 @@ lint: ## formatting and vet
 	@$(GO) vet ./...
 
 generate: ## rewrite docs/errors.md from the code table
-	@$(GO) test ./internal/fault -run Docs -update
+	@$(GO) test ./internal/fault -run ErrorsPage -update
 
 clean: ## remove what a build made here
 	@rm -rf bin

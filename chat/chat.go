@@ -118,7 +118,7 @@ func (c *Chat) admit(ctx context.Context) error {
 // live renders the imprint's profile and examples with the tools, the template and the wording of now. With other tools
 // that may be impossible; then the recorded tokens stand in, and it is the tools that the gate refuses.
 func (c *Chat) live() ([]inference.Token, []chattemplate.Message, error) {
-	head, renderErr := learn.Contract(c.set(), c.learned.Profile, c.learned.Examples)
+	head, renderErr := learn.Contract(c.set(), c.learned.Profile, learn.Shown(c.learned.Examples))
 	if renderErr == nil {
 		prefix, err := c.cfg.World.Renderer.Prefix(head)
 		return prefix, head, err

@@ -82,7 +82,8 @@ func (d *Dispatcher) Dispatch(ctx context.Context, call tools.Call) (ToolCall, *
 		if err != nil {
 			return record, nil, record.fail(StatusRefused, err)
 		}
-		record.Status = StatusPending
+		code := fault.CodeToolConfirmationRequired
+		record.Status, record.ErrorCode = StatusPending, &code
 		return record, action, nil
 	}
 	return record, nil, d.Execute(ctx, call, &record, false)

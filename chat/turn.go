@@ -146,6 +146,7 @@ func (t *turn) run(ctx context.Context) error {
 			continue
 		}
 		if len(t.out.ToolCalls) == MaxCalls {
+			t.out.ToolCalls = append(t.out.ToolCalls, t.tooMany(*reply.Call))
 			return t.conclude(FinishCallLimit, "The call wasn't run: too many calls.", "I stopped after 4 tool calls without an answer.", FromEdge)
 		}
 		if done, err := t.call(ctx, *reply.Call); done || err != nil {
@@ -281,6 +282,13 @@ func (t *turn) call(ctx context.Context, call tools.Call) (done bool, err error)
 		return true, t.conclude(FinishDirect, learn.ToolResult(call.ToolName, record.Result), string(record.Result), FromResult)
 	}
 	return false, t.tell(ctx, learn.ToolResult(call.ToolName, record.Result))
+}
+
+// tooMany is the record of the call that was one too many; it didn't run.
+func (t *turn) tooMany(call tools.Call) ToolCall {
+	record := ToolCall{ToolName: call.ToolName, Arguments: call.Arguments, ArgsSHA256: call.ArgsSHA256()}
+	record.fail(StatusRefused, fault.New(fault.CodeToolCallLimitExceeded, "the model asked for more than %d calls", MaxCalls))
+	return record
 }
 
 // repeats reports whether the very same call has already been answered.

@@ -139,7 +139,10 @@ func (p *parameter) learn(schemaType string, examples []Example) {
 	p.counts = counts{right: map[string]float64{}, wrong: map[string]float64{}}
 	for _, e := range examples {
 		value, ok := argument(e, p.name)
-		if !ok {
+		if !ok { // then nothing of its request is the value
+			if kind == span || kind == figure {
+				p.count(kind, e.Prompt, nil)
+			}
 			continue
 		}
 		p.given++
@@ -400,11 +403,11 @@ func (p *parameter) named(words []word) bool {
 }
 
 func mentions(words []word, text string) bool {
-	wanted := strings.Fields(strings.ToLower(text))
+	wanted := split(text)
 	for i := 0; len(wanted) > 0 && i+len(wanted) <= len(words); i++ {
 		same := true
 		for k, w := range wanted {
-			same = same && strings.ToLower(words[i+k].text) == w
+			same = same && strings.ToLower(words[i+k].text) == strings.ToLower(w.text)
 		}
 		if same {
 			return true

@@ -41,6 +41,23 @@ func Contract(set *tools.ActiveSet, profile Profile, examples []Example) ([]chat
 	return messages, nil
 }
 
+// shownPerClass is how many examples of each tool, and of no tool, stand in the prefix. The head and the argument counts
+// learn from all of them; in the prefix they only show the form, and each costs time with every token that is decoded
+// after it. With two the head chose no worse than with five (docs/learning.md).
+const shownPerClass = 2
+
+// Shown are the examples that stand in the prefix, in the order of the sample file.
+func Shown(examples []Example) []Example {
+	seen := map[string]int{}
+	var shown []Example
+	for _, e := range examples {
+		if seen[e.label()]++; seen[e.label()] <= shownPerClass {
+			shown = append(shown, e)
+		}
+	}
+	return shown
+}
+
 func systemText(set *tools.ActiveSet, profile Profile) (string, error) {
 	var b strings.Builder
 	b.WriteString(profile.System)
@@ -98,4 +115,21 @@ func checkPrefix(tok inference.Tokenizer, prefix []inference.Token, set *tools.A
 		}
 	}
 	return nil
+}
+
+// checkGrammar makes sure that every tool can be called: a schema that can't be enforced is found now, and not when a
+// chat wants the tool.
+func checkGrammar(m inference.Model, set *tools.ActiveSet) error {
+	if set == nil {
+		return nil
+	}
+	text, err := set.Grammar(tools.GrammarOptions{AllowCall: true, AllowAnswer: true})
+	if err != nil {
+		return err
+	}
+	g, err := m.NewGrammar(text)
+	if err != nil {
+		return err
+	}
+	return g.Close()
 }

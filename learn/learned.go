@@ -29,10 +29,14 @@ type wire struct {
 }
 
 type wireHead struct {
-	Classes []string `json:"classes"`
-	Mean    string   `json:"mean"`
-	Scale   string   `json:"scale"`
-	Means   []string `json:"means"`
+	Classes []string   `json:"classes"`
+	Views   []wireView `json:"views"`
+}
+
+type wireView struct {
+	Mean  string   `json:"mean"`
+	Scale string   `json:"scale"`
+	Means []string `json:"means"`
 }
 
 // Encode writes the section: canonical JSON.
@@ -42,9 +46,13 @@ func (l *Learned) Encode() ([]byte, error) {
 		w.Examples = []Example{}
 	}
 	if h := l.Head; h != nil {
-		w.Head = &wireHead{Classes: h.Classes, Mean: pack(h.Mean), Scale: pack(h.Scale)}
-		for _, m := range h.Means {
-			w.Head.Means = append(w.Head.Means, pack(m))
+		w.Head = &wireHead{Classes: h.Classes}
+		for _, v := range h.Views {
+			view := wireView{Mean: pack(v.Mean), Scale: pack(v.Scale)}
+			for _, m := range v.Means {
+				view.Means = append(view.Means, pack(m))
+			}
+			w.Head.Views = append(w.Head.Views, view)
 		}
 	}
 	return canon.Marshal(w)
@@ -64,25 +72,38 @@ func DecodeLearned(raw []byte) (*Learned, error) {
 		return l, nil
 	}
 	h := &Head{Classes: w.Head.Classes}
-	var err error
-	if h.Mean, err = unpack(w.Head.Mean, -1); err != nil {
-		return nil, err
-	}
-	if h.Scale, err = unpack(w.Head.Scale, len(h.Mean)); err != nil {
-		return nil, err
-	}
-	for _, m := range w.Head.Means {
-		v, err := unpack(m, len(h.Mean))
+	for _, view := range w.Head.Views {
+		v, err := view.decode(len(h.Classes))
 		if err != nil {
 			return nil, err
 		}
-		h.Means = append(h.Means, v)
+		h.Views = append(h.Views, v)
 	}
-	if len(h.Means) != len(h.Classes) || len(h.Classes) < 2 {
-		return nil, fmt.Errorf("learned section: %d classes, %d vectors", len(h.Classes), len(h.Means))
+	if len(h.Views) == 0 || len(h.Classes) < 2 {
+		return nil, fmt.Errorf("learned section: %d views of %d classes", len(h.Views), len(h.Classes))
 	}
 	l.Head = h
 	return l, nil
+}
+
+func (w wireView) decode(classes int) (v HeadView, err error) {
+	if v.Mean, err = unpack(w.Mean, -1); err != nil {
+		return v, err
+	}
+	if v.Scale, err = unpack(w.Scale, len(v.Mean)); err != nil {
+		return v, err
+	}
+	for _, text := range w.Means {
+		m, err := unpack(text, len(v.Mean))
+		if err != nil {
+			return v, err
+		}
+		v.Means = append(v.Means, m)
+	}
+	if len(v.Means) != classes {
+		return v, fmt.Errorf("learned section: %d vectors for %d classes", len(v.Means), classes)
+	}
+	return v, nil
 }
 
 func pack(v Vector) string {
@@ -93,15 +114,21 @@ func pack(v Vector) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// unpack reads a vector of dim dimensions, or of any where dim is −1.
+// unpack reads a vector of dim dimensions, or of any number of them where dim is −1.
 func unpack(text string, dim int) (Vector, error) {
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw)%4 != 0 || dim >= 0 && len(raw) != 4*dim {
+	if err != nil || len(raw) == 0 || len(raw)%4 != 0 || dim >= 0 && len(raw) != 4*dim {
 		return nil, fmt.Errorf("learned section: a vector of %d bytes, want %d dimensions", len(raw), dim)
 	}
 	v := make(Vector, len(raw)/4)
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		if x := float64(v[i]); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("learned section: dimension %d of a vector isn't a number", i)
+		}
+	}
+	if pack(v) != text { // the decoder passes over line ends
+		return nil, fmt.Errorf("learned section: a vector isn't written in its only form")
 	}
 	return v, nil
 }

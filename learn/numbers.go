@@ -28,17 +28,14 @@ func number(w word) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	value, err := strconv.ParseFloat(plain, 64)
-	if err != nil {
-		return "", false
-	}
-	switch unit {
+	switch unit { // read as one decimal: a product of binary fractions has wrong last digits
 	case "k":
-		value *= 1e3
+		plain += "e3"
 	case "m", "mio":
-		value *= 1e6
+		plain += "e6"
 	}
-	if math.Abs(value) > 1<<53-1 {
+	value, err := strconv.ParseFloat(plain, 64)
+	if err != nil || math.Abs(value) > 1<<53-1 {
 		return "", false
 	}
 	return sign + strconv.FormatFloat(value, 'f', -1, 64), true

@@ -52,7 +52,7 @@ func (r *Replier) Plan(request string, hidden [][]float32) Plan {
 	if r.head == nil {
 		return Plan{grammar: &tools.GrammarOptions{AllowCall: true, AllowAnswer: true}}
 	}
-	choice := r.head.Choose(Pool(hidden))
+	choice := r.head.Choose(Look(hidden))
 	if choice.Class == NoTool {
 		p := r.Answer()
 		p.Choice = &choice

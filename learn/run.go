@@ -75,6 +75,8 @@ type run struct {
 	tokens   []inference.Token
 	session  inference.Session
 	state    sealed.State
+	requests [][]Vector // of the lessons
+	labels   []string
 	result   Result
 }
 
@@ -87,13 +89,16 @@ func (r *run) close() {
 // prefix renders and decodes what the imprint will stand for.
 func (r *run) prefix(ctx context.Context) (err error) {
 	start := r.Clock()
-	if r.messages, err = Contract(r.Set, r.Sample.Profile, r.Sample.Examples); err != nil {
+	if r.messages, err = Contract(r.Set, r.Sample.Profile, Shown(r.Sample.Examples)); err != nil {
 		return err
 	}
 	if r.tokens, err = r.World.Renderer.Prefix(r.messages); err != nil {
 		return err
 	}
 	if err := checkPrefix(r.World.Model, r.tokens, r.Set); err != nil {
+		return err
+	}
+	if err := checkGrammar(r.World.Model, r.Set); err != nil {
 		return err
 	}
 	p := r.World.Params
@@ -132,17 +137,16 @@ func (r *run) learn(ctx context.Context) error {
 	start := r.Clock()
 	l := &Learned{Profile: r.Sample.Profile, Examples: r.Sample.Examples}
 	if r.Set != nil {
-		var vectors []Vector
-		var labels []string
-		for i, e := range r.lessons() {
+		lessons := r.lessons()
+		for i, e := range lessons {
 			if err := r.ask(ctx, e.Prompt); err != nil {
 				return err
 			}
-			vectors = append(vectors, Pool(r.session.Hidden()))
-			labels = append(labels, e.label())
-			r.Report("examples", i+1, len(r.lessons()))
+			r.requests = append(r.requests, Look(r.session.Hidden()))
+			r.labels = append(r.labels, e.label())
+			r.Report("examples", i+1, len(lessons))
 		}
-		l.Head = TrainHead(vectors, labels)
+		l.Head = TrainHead(r.requests, r.labels)
 	}
 	raw, err := l.Encode()
 	if err != nil {
@@ -160,8 +164,8 @@ func (r *run) learn(ctx context.Context) error {
 	return nil
 }
 
-// lessons are the examples, and for each tool that has none its description in place of a request: a description alone
-// is a weaker teacher than a request, and better than nothing.
+// lessons are the examples, and two weaker kinds of teachers in place of requests: for each tool without an example its
+// description, and for requests without a tool each fact of the profile, which is what questions about it look like.
 func (r *run) lessons() []Example {
 	lessons := append([]Example{}, r.Sample.Examples...)
 	has := map[string]bool{}
@@ -175,6 +179,9 @@ func (r *run) lessons() []Example {
 		if !has[t.Name] && t.Description != "" {
 			lessons = append(lessons, Example{Prompt: t.Description, Call: &ExampleCall{ToolName: t.Name}})
 		}
+	}
+	for _, f := range r.Sample.Profile.Facts {
+		lessons = append(lessons, Example{Prompt: f})
 	}
 	return lessons
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"edge/internal/canon"
 	"edge/internal/fault"
@@ -51,10 +52,16 @@ type ExampleCall struct {
 //
 // Errors: sample_file_not_found; invalid_sample_file naming the entry, as "examples[3]".
 func ReadSample(path string, set *tools.ActiveSet) (*Sample, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, fault.New(fault.CodeSampleFileNotFound, "sample file %s isn't there", path)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fault.New(fault.CodeInvalidSampleFile, "%s is a folder", path)
 	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,16 @@ type word struct {
 }
 
 const (
-	openers = "\"'“‘«([{<¿¡`"
-	closers = "\"'”’».,;:!?)]}>…。，、；：！？」』）`"
+	openers = "\"'“‘«([{<¿¡`" + wideOpeners
+	closers = "\"'”’».,;:!?)]}>…`" + wideClosers
+
+	// These stand between words without any space.
+	wideOpeners = "「『（《【"
+	wideClosers = "。，、；：！？」』）》】"
 )
 
-// split cuts a request into words at white space. In scripts that are written without spaces every character is a word.
+// split cuts a request into words at white space and at the punctuation of scripts that are written without spaces; in
+// these every character is a word.
 func split(request string) []word {
 	var words []word
 	for i := 0; i < len(request); {
@@ -61,7 +66,7 @@ func appendWord(words []word, request string, i, j int) []word {
 }
 
 func unspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || strings.ContainsRune(wideOpeners+wideClosers, r)
 }
 
 // shape writes a text's kinds of characters, runs shortened: "A-17" is "A-0", "todo.md" is "a.a", "Ann Lee" is "Aa Aa".

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -77,28 +76,8 @@ func (s *Store) checkEngine(ctx context.Context) EngineCheck {
 		return c
 	}
 	c.Libraries, c.SHA256 = len(r.Libraries), rt.SHA256
-	if r.OS == "linux" && !hasLibFFI("/", r.Arch) {
-		c.Found = "the engine libraries, but not libffi.so.8, through which they are called"
-		c.Todo = "install libffi 3.4 or newer (Debian and Ubuntu: apt install libffi8; Fedora: dnf install libffi)"
-		return c
-	}
 	c.OK, c.Found = true, c.Engine+" for "+r.Platform+", all libraries as pinned"
 	return c
-}
-
-// hasLibFFI looks where the system's loader looks: in its cache, and in the usual folders.
-func hasLibFFI(root, arch string) bool {
-	const name = "libffi.so.8"
-	if cache, err := readShort(filepath.Join(root, "etc", "ld.so.cache"), 16<<20); err == nil && bytes.Contains(cache, []byte(name+"\x00")) {
-		return true
-	}
-	triplet := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[arch]
-	for _, dir := range []string{"lib", "usr/lib", "usr/local/lib", "lib64", "usr/lib64", "lib/" + triplet, "usr/lib/" + triplet} {
-		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(dir), name)); err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Store) checkModel(ctx context.Context, name string) ModelCheck {

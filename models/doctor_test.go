@@ -53,24 +53,3 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("nothing can be written: %+v", p)
 	}
 }
-
-func TestHasLibFFI(t *testing.T) {
-	for _, tt := range []struct {
-		name, path, content string
-		want                bool
-	}{
-		{"nowhere", "etc/hostname", "", false},
-		{"in the loader's cache", "etc/ld.so.cache", "\x00libffi.so.8\x00/opt/lib/libffi.so.8\x00", true},
-		{"an older one in the cache", "etc/ld.so.cache", "\x00libffi.so.7\x00libffi.so.8.1\x00", false},
-		{"Debian", "usr/lib/x86_64-linux-gnu/libffi.so.8", "", true},
-		{"another architecture's", "usr/lib/aarch64-linux-gnu/libffi.so.8", "", false},
-		{"Fedora", "usr/lib64/libffi.so.8", "", true},
-		{"Arch", "usr/lib/libffi.so.8", "", true},
-	} {
-		root := t.TempDir()
-		writeFile(t, filepath.Join(root, filepath.FromSlash(tt.path)), []byte(tt.content))
-		if got := models.HasLibFFI(root, "amd64"); got != tt.want {
-			t.Errorf("%s: got %v", tt.name, got)
-		}
-	}
-}

@@ -108,8 +108,8 @@ func (s *Store) npmPack(ctx context.Context, temp string) (string, error) {
 		return "", ctx.Err()
 	}
 	// The client's name for the file has varied over its versions; it is the only one here.
-	found, globErr := filepath.Glob(filepath.Join(dir, "*.tgz"))
-	if err = errors.Join(err, globErr); err == nil && len(found) != 1 {
+	found := filesLike(dir, "*.tgz")
+	if err == nil && len(found) != 1 {
 		err = fmt.Errorf("npm pack left %d packages", len(found))
 	}
 	if err != nil {

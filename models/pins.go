@@ -2,7 +2,6 @@ package models
 
 import (
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -36,7 +35,7 @@ func (s *Store) pinsPath() string { return filepath.Join(s.cfg.Home.Models(), "p
 
 func (s *Store) loadPins() (pinsFile, error) {
 	raw, err := readShort(s.pinsPath(), maxPinsBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+	if notThere(err) {
 		return pinsFile{Schema: pinsSchema}, nil
 	}
 	if err != nil {

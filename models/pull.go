@@ -145,7 +145,7 @@ func (s *Store) placeGiven(ctx context.Context, from string, e Entry) error {
 // modelFiles are a folder's wheels or, if it has none, its GGUF files.
 func modelFiles(dir string) []string {
 	for _, pattern := range []string{"*.whl", "*.gguf"} {
-		if found, err := filepath.Glob(filepath.Join(dir, pattern)); err == nil && len(found) > 0 {
+		if found := filesLike(dir, pattern); len(found) > 0 {
 			return found
 		}
 	}

@@ -132,6 +132,11 @@ func TestPullPinsOnFirstUse(t *testing.T) {
 		_, _, err := w.Pull(t.Context(), "big", models.PullOptions{})
 		wantFault(t, err, fault.CodeDownloadDigestMismatch, m.SHA256.String())
 	})
+	t.Run("the source declares nothing and serves another file", func(t *testing.T) {
+		h.answer = fmt.Sprintf(`{"sha":"c0ffee","siblings":[{"rfilename":"sub/Model-Q4_K_M.gguf","size":%d}]}`, len(content))
+		_, _, err := w.Pull(t.Context(), "big", models.PullOptions{})
+		wantFault(t, err, fault.CodeDownloadDigestMismatch, m.SHA256.String())
+	})
 	t.Run("damaged pins are loud", func(t *testing.T) {
 		for _, bad := range []string{"", "{", `{"pins":[],"schema":"edge.model_pins/v9"}`, strings.Replace(pins, `"hf.co/org/repo/M`, `"../M`, 1), strings.Replace(pins, `"size"`, `"sise"`, 1)} {
 			writeFile(t, pinsPath, []byte(bad))
@@ -155,6 +160,7 @@ func TestPullRefuses(t *testing.T) {
 		says      []string
 	}{
 		{"no such quantisation", "hf.co/org/repo:Q2_K", good, "", fault.CodeModelNotFound, []string{"Q2_K", "M-Q4_K_M.gguf"}},
+		{"the end of a quantisation's name", "hf.co/org/repo:4_K_M", good, "", fault.CodeModelNotFound, []string{"4_K_M", "M-Q4_K_M.gguf"}},
 		{"no such file", "hf.co/org/repo:X.gguf", good, "", fault.CodeModelNotFound, []string{"X.gguf", "M-Q4_K_M.gguf"}},
 		{"no such repository", "hf.co/org/other:Q4_K_M", good, "", fault.CodeDownloadFailed, []string{"404"}},
 		{"no model in it", "hf.co/org/repo:Q4_K_M", nil, `{"siblings":[{"rfilename":"README.md"}]}`, fault.CodeModelNotFound, []string{"no .gguf file at all"}},
@@ -179,8 +185,8 @@ func TestPullRefuses(t *testing.T) {
 			w := newWorld(t, models.Config{HuggingFace: h.URL})
 			_, _, err := w.Pull(t.Context(), tt.ref, models.PullOptions{})
 			wantFault(t, err, tt.code, tt.says...)
-			if found, _ := filepath.Glob(filepath.Join(w.home.Models(), "*")); len(found) != 0 && tt.code != fault.CodeDownloadDigestMismatch {
-				t.Errorf("left behind: %q", found)
+			if found, err := os.ReadDir(w.home.Models()); err == nil && len(found) != 0 && tt.code != fault.CodeDownloadDigestMismatch {
+				t.Errorf("left behind: %v", found)
 			}
 		})
 	}

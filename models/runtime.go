@@ -89,7 +89,7 @@ type Runtime struct {
 // runtime_not_found or runtime_digest_mismatch, which lists all that is wrong.
 func VerifyRuntime(ctx context.Context, dir string, want Release) (Runtime, error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if notThere(err) {
 		return Runtime{}, fault.New(fault.CodeRuntimeNotFound, "no engine libraries for %s in %s", want.Platform, dir)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,20 +114,21 @@ func (s *Store) locked(ctx context.Context, do func(temp string) error) error {
 
 // sweep removes what an interrupted run left. Only the holder of the lock may: nobody else uses these names.
 func (s *Store) sweep() error {
-	for _, pattern := range []string{
-		filepath.Join(s.cfg.Home.Path(), ".setup-*"),
-		filepath.Join(s.cfg.Home.Runtime(), ".build-*"),
-		filepath.Join(s.cfg.Home.Runtime(), ".old-*"),
-		filepath.Join(s.cfg.Home.Models(), ".*.gguf.*.tmp"),
-	} {
-		left, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
+	left := filesLike(s.cfg.Home.Path(), ".setup-*")
+	left = append(left, filesLike(s.cfg.Home.Runtime(), ".build-*")...)
+	left = append(left, filesLike(s.cfg.Home.Runtime(), ".old-*")...)
+	err := filepath.WalkDir(s.cfg.Home.Models(), func(path string, _ fs.DirEntry, err error) error {
+		if ok, _ := filepath.Match(".*.gguf.*.tmp", filepath.Base(path)); ok {
+			left = append(left, path)
 		}
-		for _, path := range left {
-			if err := os.RemoveAll(path); err != nil {
-				return err
-			}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			return err
 		}
 	}
 	return nil

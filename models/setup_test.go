@@ -107,7 +107,7 @@ func TestSetup(t *testing.T) {
 			t.Errorf("%s has mode %v, want %v: %v", path, info.Mode().Perm(), mode, err)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(w.home.Path(), "*", ".*")); len(left) != 0 {
+	if left := hidden(t, w.home.Path()); len(left) != 0 {
 		t.Errorf("left behind: %q", left)
 	}
 
@@ -308,7 +308,7 @@ func TestSetupRepair(t *testing.T) {
 			if err != nil || res.RuntimeFetched != (what == "engine") || res.ModelFetched == (what == "engine") {
 				t.Errorf("got %+v, %v", res, err)
 			}
-			if left, _ := filepath.Glob(filepath.Join(w.home.Runtime(), ".*")); len(left) != 0 {
+			if left := hidden(t, w.home.Path()); len(left) != 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -344,7 +344,7 @@ func TestSetupCancelled(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			if left, _ := filepath.Glob(filepath.Join(w.home.Path(), ".setup-*")); len(left) != 0 {
+			if left := hidden(t, w.home.Path()); len(left) != 0 {
 				t.Errorf("left behind: %q", left)
 			}
 			if err := os.Remove(tgz + ".pid"); err != nil {
@@ -386,6 +386,7 @@ func TestSetupSweeps(t *testing.T) {
 		filepath.Join(w.home.Runtime(), ".build-2", "libllama.v9.so"),
 		filepath.Join(w.home.Runtime(), ".old-3", "runtime", "libllama.v9.so"),
 		filepath.Join(w.home.Models(), "."+models.DefaultModel+".gguf.4.tmp"),
+		filepath.Join(w.home.Models(), "hf.co", "org", "repo", ".m.gguf.5.tmp"),
 	} {
 		writeFile(t, path, []byte("half"))
 	}
@@ -393,10 +394,8 @@ func TestSetupSweeps(t *testing.T) {
 	if _, err := w.Setup(t.Context(), models.SetupOptions{From: []string{tgz, model}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{w.home.Path(), w.home.Runtime(), w.home.Models()} {
-		if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+	if left := hidden(t, w.home.Path()); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
 	}
 	readFile(t, keep)
 }

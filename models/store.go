@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"edge/internal/digest"
@@ -114,7 +115,7 @@ func (s *Store) open(ctx context.Context, name string, fresh bool) (Model, error
 		return Model{}, err
 	}
 	id, err := s.identify(ctx, path, fresh)
-	if errors.Is(err, fs.ErrNotExist) {
+	if notThere(err) {
 		return Model{}, s.absent(ref, path)
 	}
 	if err != nil {
@@ -234,16 +235,27 @@ func (s *Store) List() ([]Listed, error) {
 
 // others are the files that the user put into the folder.
 func (s *Store) others(shown map[string]bool) (list []Listed) {
-	found, err := filepath.Glob(filepath.Join(s.cfg.Home.Models(), "*.gguf"))
-	if err != nil {
-		return nil
-	}
-	for _, path := range found {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !shown[path] {
+	for _, path := range filesLike(s.cfg.Home.Models(), "*.gguf") {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !shown[path] && filepath.Base(path)[0] != '.' {
 			list = append(list, Listed{Name: path, Path: path, Size: info.Size()})
 		}
 	}
 	return list
+}
+
+// filesLike are the entries of dir whose names match the pattern; unlike filepath.Glob, it takes dir as it is, whatever
+// characters are in it. A folder that can't be read has none.
+func filesLike(dir, pattern string) (found []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		if ok, err := filepath.Match(pattern, entry.Name()); err == nil && ok {
+			found = append(found, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return found
 }
 
 func (e Entry) source() string {
@@ -251,6 +263,11 @@ func (e Entry) source() string {
 		return "pip: " + e.Wheels[0].Requirement
 	}
 	return e.HuggingFace.reference().Name
+}
+
+// notThere is for a path that names nothing, be it for want of the file or because something else stands on the way.
+func notThere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // readShort reads a file that is expected to be short, and no more than limit bytes of one that isn't.

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +72,7 @@ func newWorld(t *testing.T, cfg models.Config) *world {
 	t.Helper()
 	w := &world{t: t, home: cfg.Home}
 	if w.home == "" {
-		w.home = home.Dir(filepath.Join(t.TempDir(), "edge"))
+		w.home = home.Dir(filepath.Join(t.TempDir(), "edge [x"))
 		cfg.Home = w.home
 	}
 	if cfg.Now == nil {
@@ -185,4 +186,19 @@ func wheel(t *testing.T, members map[string][]byte) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// hidden are the files and folders under dir that a person wouldn't see: temporary ones, in this package.
+func hidden(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(entry.Name(), ".") {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

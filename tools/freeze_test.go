@@ -142,7 +142,7 @@ func TestFreezeRefusesTools(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := tools.Freeze(inspection(test.tool), tools.Selection{})
 			e := wantCode(t, err, test.code)
-			if !strings.Contains(e.Message, test.word) || !strings.Contains(e.Message, "/home/ann/tools.py:10: tool ") {
+			if !strings.Contains(e.Message, test.word) || !strings.Contains(e.Message, "/home/ann/tools.py:10: ") {
 				t.Errorf("the message lacks %q or its place: %s", test.word, e.Message)
 			}
 			if len(e.Problems) == 0 || e.Problems[0].Code != test.code || e.Problems[0].Line != 10 {
@@ -178,7 +178,7 @@ func TestFreezeReportsEveryProblem(t *testing.T) {
 	bad.ReturnDirect = true
 	in := inspection(tool("good", ""), bad, tool("good", ""))
 	in.Problems = append(make([]fault.Problem, 0, 8), // room that must not be written to
-		fault.Problem{Code: fault.CodeMissingParameterTypeHint, Tool: "other", Parameter: "a", Line: 25, Message: "parameter a has no annotation"},
+		fault.Problem{Code: fault.CodeMissingParameterTypeHint, Tool: "other", Parameter: "a", Line: 25, Message: "no type annotation"},
 		fault.Problem{Code: fault.CodeReturnDirectOutputSchemaRequired, Tool: "bad", Line: 20, Message: "said by the runner"},
 	)
 	_, err := tools.Freeze(in, tools.Selection{Names: []string{"good"}})
@@ -191,10 +191,17 @@ func TestFreezeReportsEveryProblem(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if want := "/home/ann/tools.py:20: said by the runner (and 2 more problems)"; e.Message != want {
+	if want := "/home/ann/tools.py:20: tool bad: said by the runner (and 2 more problems)"; e.Message != want {
 		t.Errorf("got message %q, want %q", e.Message, want)
 	}
-	if len(in.Problems) != 2 || in.Problems[0].Tool != "other" {
+	in.Problems, in.Tools = in.Problems[:1], nil
+	_, err = tools.Freeze(in, tools.Selection{})
+	e = wantCode(t, err, fault.CodeMissingParameterTypeHint)
+	if want := "/home/ann/tools.py:25: tool other: parameter a: no type annotation"; e.Message != want {
+		t.Errorf("got message %q, want %q", e.Message, want)
+	}
+	in.Problems = in.Problems[:2]
+	if in.Problems[0].Tool != "other" {
 		t.Error("the inspection was changed")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"edge/tools"
 )
 
-func grammar(t testing.TB, set *tools.ActiveSet, o tools.GrammarOptions) *gbnf {
+func grammar(t rapid.TB, set *tools.ActiveSet, o tools.GrammarOptions) *gbnf {
 	t.Helper()
 	text, err := set.Grammar(o)
 	if err != nil {
@@ -361,7 +361,7 @@ func TestGrammarAdmitsEveryValidCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := rapidGrammar(t, set, tools.GrammarOptions{AllowCall: true, AllowAnswer: true})
+		g := grammar(t, set, tools.GrammarOptions{AllowCall: true, AllowAnswer: true})
 		if !g.match(text) {
 			t.Fatalf("%s isn't admitted", text)
 		}
@@ -371,7 +371,7 @@ func TestGrammarAdmitsEveryValidCall(t *testing.T) {
 func TestGrammarAdmitsOnlyValidCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set, _ := randomSet(t)
-		mustRead(t, set, rapidGrammar(t, set, tools.GrammarOptions{AllowCall: true}).sentence(t))
+		mustRead(t, set, grammar(t, set, tools.GrammarOptions{AllowCall: true}).sentence(t))
 	})
 }
 
@@ -383,7 +383,7 @@ func TestGrammarRefusesMutations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := rapidGrammar(t, set, tools.GrammarOptions{AllowCall: true})
+		g := grammar(t, set, tools.GrammarOptions{AllowCall: true})
 		for range 20 {
 			runes := []rune(text)
 			at := rapid.IntRange(0, len(runes)-1).Draw(t, "at")
@@ -399,16 +399,4 @@ func TestGrammarRefusesMutations(t *testing.T) {
 	if admitted == 0 {
 		t.Error("no mutation was admitted, so nothing was checked")
 	}
-}
-
-func rapidGrammar(t *rapid.T, set *tools.ActiveSet, o tools.GrammarOptions) *gbnf {
-	text, err := set.Grammar(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := parseGBNF(text)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	return g
 }

@@ -35,23 +35,23 @@ func NewPendingStore(dir string, clock func() time.Time, rand io.Reader) (*Pendi
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("pending actions: %w", err)
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err == nil {
-		real, err = filepath.Abs(real)
+		resolved, err = filepath.Abs(resolved)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pending actions: %w", err)
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return nil, fmt.Errorf("pending actions: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(real, 0o700); err != nil {
+		if err := os.Chmod(resolved, 0o700); err != nil {
 			return nil, fmt.Errorf("pending actions: %w", err)
 		}
 	}
-	return &PendingStore{dir: real, clock: clock, rand: rand}, nil
+	return &PendingStore{dir: resolved, clock: clock, rand: rand}, nil
 }
 
 // Offer is a new pending action, with the one copy of its token.

@@ -18,7 +18,8 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is outside the schema, and edge reads no other place", url)
 }
 
-// compileSchema compiles canonical JSON as JSON Schema 2020-12. Formats stay annotations, as that draft has them.
+// compileSchema compiles canonical JSON as JSON Schema 2020-12. Formats stay annotations, as that draft has them. The
+// library is version 6 of its module, the one that is still maintained.
 func compileSchema(raw []byte) (*jsonschema.Schema, error) {
 	doc, err := decode(raw)
 	if err != nil {

@@ -77,14 +77,12 @@ func (a *app) root() *cobra.Command {
 			return err
 		},
 	}
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print exactly one JSON object to standard output")
+	root.PersistentFlags().BoolVar(&a.json, "json", a.json, "print exactly one JSON object to standard output")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
 	})
 	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.versionCommand())
-	for _, c := range root.Commands() {
-		strictArguments(c)
-	}
+	strictArguments(root)
 	return root
 }
 

@@ -229,7 +229,7 @@ func callRecord(c chat.ToolCall) map[string]any {
 
 // sayTurn is a turn for people: the answer to standard output, and how it came about to standard error.
 func (a *app) sayTurn(t *chat.Turn, receipt string) {
-	a.say("%s", t.Answer)
+	a.say("%s", plain(t.Answer))
 	a.sayHow(t)
 	a.notify("  receipt  " + receipt)
 }

@@ -41,7 +41,9 @@ func (a *app) confirm(ctx context.Context, path, token string, record *record) e
 	}
 	binding := checked.Binding()
 	record.set("pending_action_id", checked.ID())
-	r, err := a.newRunner(runner.SandboxOff)
+	// The file is looked at inside the sandbox; only the confirmed call gets the user's rights, and only if the file's
+	// bytes are still those that were frozen.
+	r, err := a.newRunner(runner.SandboxAuto)
 	if err != nil {
 		return err
 	}

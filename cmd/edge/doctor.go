@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"runtime"
 	"strings"
 
@@ -34,7 +35,7 @@ type finding struct {
 
 type sandboxFinding struct {
 	finding
-	Enforced any `json:"enforced,omitempty"` // what a process in the sandbox found
+	Enforced json.RawMessage `json:"enforced,omitempty"` // what a process in the sandbox found
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -101,15 +102,15 @@ func (a *app) diagnosePython(ctx context.Context, r *doctorResult) {
 	defer run.Close()
 	p := run.Python()
 	r.Python = finding{OK: true, Found: p.Version + " at " + p.Path}
-	probe, err := run.Probe(ctx)
+	block, err := run.Measure(ctx)
 	if err != nil {
 		r.Sandbox.finding = finding{Found: fault.From(err).Message, Todo: "tools run with your rights here; use --sandbox required to refuse that"}
 		return
 	}
-	r.Sandbox.Enforced = probe.Enforced
-	r.Sandbox.OK = probe.Confined
+	r.Sandbox.Enforced = block
+	r.Sandbox.OK = runner.Confined(block)
 	r.Sandbox.Found = "tools are confined: no writing, no network, no new processes"
-	if !probe.Confined {
+	if !r.Sandbox.OK {
 		r.Sandbox.Found = "tools aren't fully confined on " + runtime.GOOS
 		r.Sandbox.Todo = "run only tools that you trust, or use --sandbox required to refuse"
 	}

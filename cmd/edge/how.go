@@ -11,7 +11,7 @@ import (
 func (a *app) sayHow(t *chat.Turn) {
 	for _, c := range t.ToolCalls {
 		line := fmt.Sprintf("  called   %s%s → %s", c.ToolName, tools.EscapeForDisplay(string(c.Arguments)), c.Status)
-		if c.ErrorCode != nil {
+		if c.ErrorCode != nil && c.Error != "" {
 			line += fmt.Sprintf(" [%s] %s", *c.ErrorCode, c.Error)
 		} else if c.Status == chat.StatusOK {
 			line += fmt.Sprintf(" in %.0f ms", c.DurationMS)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"edge/internal/fault"
+	"edge/tools"
 )
 
 // print gives the command's outcome: value as JSON with --json, or else what text prints.
@@ -28,6 +29,15 @@ func (a *app) printJSON(value any) error {
 
 // say prints a line for people to standard output.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+
+// plain makes text that a model or a tool wrote safe to show: it can break lines, and do nothing else to a terminal.
+func plain(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = tools.EscapeForDisplay(strings.TrimSuffix(line, "\r"))
+	}
+	return strings.Join(lines, "\n")
+}
 
 // notify prints a line for people to standard error.
 func (a *app) notify(message string) { fmt.Fprintln(a.err, message) }

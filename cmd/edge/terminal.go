@@ -13,6 +13,7 @@ import (
 
 	"edge/chat"
 	"edge/internal/digest"
+	"edge/tools"
 )
 
 const terminalHelp = "/tools lists the tools, /receipt names the last receipt, /quit ends. Ctrl-C stops an answer."
@@ -28,7 +29,7 @@ func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) erro
 		Stop:     stop.Load,
 		OnText: func(text string) {
 			streamed = true
-			fmt.Fprint(a.out, text)
+			fmt.Fprint(a.out, plain(text))
 		},
 	})
 	if err != nil {
@@ -105,7 +106,7 @@ func (a *app) endTurn(c *conversation, first *record, prompt string, turn *chat.
 	if streamed && turn.AnswerSource == chat.FromModel {
 		a.say("")
 	} else {
-		a.say("%s", turn.Answer)
+		a.say("%s", plain(turn.Answer))
 	}
 	a.sayHow(turn)
 	path, _, err := r.write(nil)
@@ -129,7 +130,7 @@ func (a *app) sayTools(c *conversation) {
 		return
 	}
 	for _, t := range c.tools.set.Tools() {
-		a.notify(fmt.Sprintf("  %-20s %-8s %s", t.Name, t.ExecutionLevel, t.Description))
+		a.notify(fmt.Sprintf("  %-20s %-8s %s", t.Name, t.ExecutionLevel, tools.EscapeForDisplay(t.Description)))
 	}
 }
 

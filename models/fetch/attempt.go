@@ -138,7 +138,7 @@ func (c *Client) begin(req Request, part *part, resp *http.Response) (total int6
 	if req.Size > 0 {
 		total = req.Size
 	}
-	if total < 0 && !part.pinned {
+	if total < 0 && req.SHA256.IsZero() {
 		return 0, fault.New(fault.CodeDownloadFailed, "%s: neither the server nor edge knows the file's size or digest", req.URL)
 	}
 	return total, nil

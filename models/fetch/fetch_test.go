@@ -187,6 +187,15 @@ func TestFetchRecovers(t *testing.T) {
 			}
 			good(w, r, want, `"v1"`)
 		}, []string{"", "bytes=300000-", "bytes=600000-"}},
+		{"ends early without having said how long it is", func(n int, w http.ResponseWriter, r *http.Request) {
+			if n > 0 {
+				good(w, r, want, `"v1"`)
+				return
+			}
+			w.Header().Set("ETag", `"v1"`)
+			w.Write(want[:300_000])
+			w.(http.Flusher).Flush()
+		}, []string{"", "bytes=300000-"}},
 		{"ignores ranges", func(n int, w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("Range")
 			if n == 0 {

@@ -17,17 +17,27 @@ import (
 type part struct {
 	path, note string
 	url        string
-	etag       string // a strong validator, or ""
-	pinned     bool   // the digest is known, so a wrong continuation can't pass
+	sha256     digest.SHA256 // of the whole file, or zero
+	etag       string        // a strong validator, or ""
 	file       *os.File
 	size       int64
 }
 
 // noteContent is what FILE.part.json holds.
 type noteContent struct {
-	Schema string `json:"schema"`
-	URL    string `json:"url"`
-	ETag   string `json:"etag"`
+	Schema string        `json:"schema"`
+	URL    string        `json:"url"`
+	ETag   string        `json:"etag"`
+	SHA256 digest.SHA256 `json:"sha256"`
+}
+
+// continues reports whether bytes that were noted so may begin the file that is asked for. Where its digest is known,
+// that decides in the end, so the file may come from elsewhere; otherwise only the same address and its validator tell.
+func (n noteContent) continues(req Request) bool {
+	if n.Schema != noteSchema || n.SHA256 != req.SHA256 {
+		return false
+	}
+	return !req.SHA256.IsZero() || n.URL == req.URL && n.ETag != ""
 }
 
 const (
@@ -38,7 +48,7 @@ const (
 // openPart opens what an earlier run left, or an empty part. Bytes of another source, of no known one, or ones that
 // can't be continued safely are dropped.
 func openPart(req Request) (*part, error) {
-	p := &part{path: req.Path + ".part", note: req.Path + ".part.json", url: req.URL, pinned: !req.SHA256.IsZero()}
+	p := &part{path: req.Path + ".part", note: req.Path + ".part.json", url: req.URL, sha256: req.SHA256}
 	f, err := os.OpenFile(p.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -49,7 +59,7 @@ func openPart(req Request) (*part, error) {
 	}
 	note, err := readNote(p.note)
 	p.etag = note.ETag
-	if err != nil || note.Schema != noteSchema || note.URL != req.URL || p.etag == "" && !p.pinned || req.Size > 0 && p.size > req.Size {
+	if err != nil || !note.continues(req) || req.Size > 0 && p.size > req.Size {
 		if err := p.restart(""); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -79,7 +89,7 @@ func (p *part) restart(etag string) error {
 		return err
 	}
 	p.size, p.etag = 0, etag
-	raw, err := json.Marshal(noteContent{Schema: noteSchema, URL: p.url, ETag: etag})
+	raw, err := json.Marshal(noteContent{Schema: noteSchema, URL: p.url, ETag: etag, SHA256: p.sha256})
 	if err != nil {
 		return err
 	}

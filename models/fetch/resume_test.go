@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,8 +69,9 @@ func TestFetchCancelAndResume(t *testing.T) {
 // What an earlier run left is only a hint: it is continued where it can be, and never believed.
 func TestFetchLeftParts(t *testing.T) {
 	want := content()
+	sum := digest.SHA256Of(want)
 	note := func(url, etag string) string {
-		return fmt.Sprintf(`{"schema":"edge.partial_download/v1","url":%q,"etag":%q}`, url, etag)
+		return fmt.Sprintf(`{"schema":"edge.partial_download/v1","url":%q,"etag":%q,"sha256":%q}`, url, etag, sum)
 	}
 	for _, tt := range []struct {
 		name   string
@@ -83,7 +85,11 @@ func TestFetchLeftParts(t *testing.T) {
 		{"of an older version", make([]byte, 1000), func(url string) string { return note(url, `"v0"`) }, []string{"bytes=1000-"}},
 		{"other bytes under the right validator", make([]byte, 1000), func(url string) string { return note(url, `"v1"`) }, []string{"bytes=1000-", ""}},
 		{"whole, but other bytes", make([]byte, len(want)), func(url string) string { return note(url, `"v1"`) }, []string{""}},
-		{"of another address", want[:1000], func(string) string { return note("http://localhost/other", `"v1"`) }, []string{""}},
+		{"of another address", want[:1000], func(string) string { return note("http://localhost/other", `"v1"`) }, []string{"bytes=1000-"}},
+		{"of another file", want[:1000], func(url string) string {
+			return strings.Replace(note(url, `"v1"`), sum.String(), strings.Repeat("ab", 32), 1)
+		}, []string{""}},
+		{"of another format", want[:1000], func(url string) string { return strings.Replace(note(url, `"v1"`), "/v1", "/v2", 1) }, []string{""}},
 		{"torn note", want[:1000], func(string) string { return `{"schema":` }, []string{""}},
 		{"no note", want[:1000], nil, []string{""}},
 	} {
@@ -133,6 +139,24 @@ func TestFetchUnpinned(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"", ""}, s.asked()); diff != "" {
 		t.Errorf("ranges: %s", diff)
+	}
+
+	// A part of another address, and one without a validator, can't be continued either.
+	for _, left := range []string{
+		fmt.Sprintf(`{"schema":"edge.partial_download/v1","url":%q,"etag":%q,"sha256":%q}`, "http://localhost/other", `"v1"`, digest.SHA256{}),
+		fmt.Sprintf(`{"schema":"edge.partial_download/v1","url":%q,"etag":"","sha256":%q}`, s.URL, digest.SHA256{}),
+	} {
+		req := fetch.Request{URL: s.URL, Path: filepath.Join(t.TempDir(), "model.gguf")}
+		if err := errors.Join(os.WriteFile(req.Path+".part", want[:1000], 0o600), os.WriteFile(req.Path+".part.json", []byte(left), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client(fetch.Config{}).Fetch(t.Context(), req, nil); err != nil {
+			t.Fatal(err)
+		}
+		accepted(t, req, want)
+		if asked := s.asked(); asked[len(asked)-1] != "" {
+			t.Errorf("continued %s with %q", left, asked[len(asked)-1])
+		}
 	}
 
 	open := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {

@@ -178,8 +178,16 @@ def test_other_failures(runner: Runner, body: str, name: str | None) -> None:
 
 
 def test_memory_that_ran_out_is_there_again_for_the_report(runner: Runner) -> None:
-    answer = runner.call("f", text=tool("x = []\nwhile True: x.append(bytes(1 << 20))"), limits={"result_bytes": 65536, "address_space_bytes": 1 << 28})
+    body = "x, size = [], 1 << 20\nwhile size > 16:\n    try: x.append(bytes(size))\n    except MemoryError: size //= 2\nwhile True: x.append(bytes(size))"
+    answer = runner.call("f", text=tool(body), limits={"result_bytes": 65536, "address_space_bytes": 1 << 28})
+    assert answer.code == "tool_raised" and answer.json["error"]["message"] == "MemoryError"
     assert answer.json["error"]["line"] == len(runner.path.read_text().splitlines()) and "while True: x.append" in answer.stderr
+
+
+def test_the_traceback_never_lands_in_a_file_of_the_tools(runner: Runner) -> None:
+    path = runner.folder / "data"
+    answer = runner.call("f", text=tool(f"import os\nos.close(2)\nfile = open({str(path)!r}, 'w')\nfile.write('mine')\nfile.flush()\nraise ValueError"))
+    assert answer.code == "tool_raised" and path.read_text() == "mine" and "ValueError" in answer.stderr
 
 
 def test_a_huge_traceback_is_cut_and_still_has_its_digest(runner: Runner) -> None:

@@ -58,6 +58,27 @@ def test_the_bytes_that_were_hashed_are_those_that_run(runner: Runner) -> None:
     assert "return 2" in runner.path.read_text()
 
 
+def test_a_file_replaced_between_reading_and_running_makes_no_difference(runner: Runner) -> None:
+    runner.write("value = 1\n", head=False)
+    done = subprocess.run([sys.executable, "-c", f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from edgestudio._loading import ToolsFile
+file = ToolsFile({str(runner.path)!r})
+open(file.path, "w").write("value = 2")
+file.load()
+print(file.namespace["value"], file.source_sha256)
+"""], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", hashlib.sha256(b"value = 1\n").hexdigest()]
+
+
+def test_nothing_after_the_request_reaches_the_tool(runner: Runner) -> None:
+    runner.write("import os, sys\n@edge_tool\ndef f():\n    'd'\n    return [os.read(0, 100).decode(), sys.stdin.read()]\n")
+    call = request(runner, op="call", function={"tool_name": "f"}, arguments={}, limits={"result_bytes": 100})
+    answer = runner.send(HELLO, call, b"not for the tool")
+    assert answer.result == {"result": ["", ""]}
+
+
 @pytest.mark.parametrize("what", ["missing", "folder", "pipe", "null byte"])
 def test_paths_that_are_no_file(runner: Runner, what: str) -> None:
     path = runner.path
@@ -98,9 +119,9 @@ def test_a_runner_started_ahead_answers_when_work_comes(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("data", [
-    b"\0\0", b"\0\0\0\0", b"\xff\xff\xff\xff", (8 * 1024 * 1024 + 1).to_bytes(4, "big"), b"\0\0\0\x05{}", frame(b"{"), frame(b"\xff"), frame(b"{} {}"),
+    b"\0\0", b"\0\0\0\0", b"\xff\xff\xff\xff", (8 * 1024 * 1024 + 1).to_bytes(4, "big"), b"\0\0\0\x05{}", frame(b"{"), frame(b"\xff"), frame(b"{} {}"), frame(json.dumps(HELLO).encode() + b" {}"),
     frame(b'{"protocol": NaN}'), frame({"protocol": "edge.runner/v2", "modules": {}}), frame([1]), frame({"protocol": "edge.runner/v1"}),
-], ids=range(12))
+], ids=range(13))
 def test_bad_first_frames(data: bytes) -> None:
     done = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", BOOT], input=data, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout) == (4, b"") and b"edge: the runner failed" in done.stderr

@@ -89,6 +89,18 @@ def test_tools_of_siblings_count_only_where_the_file_names_them(runner: Runner) 
     assert runner.call("other").code == "unknown_tool"
 
 
+def test_copied_metadata_makes_no_tool(runner: Runner) -> None:
+    # functools.wraps copies a function's attributes, and so may anyone else.
+    runner.write(HELPER, name="helper.py")
+    runner.write("import helper\ndef copy(): pass\ncopy.__dict__.update(helper.shared.__dict__)\n@edge_tool\ndef own():\n    'd'\n")
+    assert list(runner.inspect().tools) == ["own"]
+
+
+def test_what_a_sibling_decorates_wrongly_is_its_own_affair(runner: Runner) -> None:
+    runner.write("from edgestudio.tools import edge_tool\nedge_tool(5)\n", name="helper.py")
+    assert list(runner.inspect("import helper\n@edge_tool\ndef own():\n    'd'\n").tools) == ["own"]
+
+
 def test_a_star_import_names_them_all(runner: Runner) -> None:
     runner.write(HELPER, name="helper.py")
     assert sorted(runner.inspect("from helper import *\n").tools) == ["other", "shared"]

@@ -41,7 +41,7 @@ type leaf struct {
 	text string
 }
 
-// leaves lists a result's values in its canonical order. null and empty containers have nothing to state.
+// leaves lists a result's values in its canonical order. null, empty containers and blank text have nothing to state.
 func leaves(result json.RawMessage) []leaf {
 	dec := json.NewDecoder(strings.NewReader(string(result)))
 	dec.UseNumber()
@@ -74,10 +74,13 @@ func walk(v any, path []string) []leaf {
 		}
 		return list
 	}
-	return []leaf{{path, fmt.Sprint(v)}}
+	if text := fmt.Sprint(v); strings.TrimSpace(text) != "" {
+		return []leaf{{path, text}}
+	}
+	return nil
 }
 
-// contains reports whether text has value as words of its own, ignoring case: 3 isn't in 30, nor in 1.3.
+// contains reports whether text has value as words of its own, ignoring case: 3 isn't in 30, nor in 1.3, nor in -3.
 func contains(text, value string) bool {
 	text, value = strings.ToLower(text), strings.ToLower(value)
 	for at := 0; ; {
@@ -97,7 +100,8 @@ func boundary(text string, start, end int) bool {
 	before, after := []rune(text[:start]), []rune(text[end:])
 	if n := len(before); n > 0 {
 		inNumber := n > 1 && (before[n-1] == '.' || before[n-1] == ',') && unicode.IsDigit(before[n-2])
-		if isWord(before[n-1]) || inNumber {
+		negative := (before[n-1] == '-' || before[n-1] == '−') && (n == 1 || !isWord(before[n-2])) && unicode.IsDigit([]rune(text[start:])[0])
+		if isWord(before[n-1]) || inNumber || negative {
 			return false
 		}
 	}
@@ -156,15 +160,32 @@ func sentence(tool string, result json.RawMessage) string {
 	return "The result of " + name + ": " + strings.Join(parts, ", ") + "."
 }
 
-// answersOnly passes text on unless it begins like a call.
-func answersOnly(on func(string)) func(string) {
-	began, call := false, false
-	return func(text string) {
-		if !began && strings.TrimSpace(text) != "" {
-			began, call = true, strings.HasPrefix(strings.TrimSpace(text), "{")
-		}
-		if !call {
-			on(text)
-		}
+// watch follows a reply while it is written.
+type watch struct {
+	limit int          // tokens of an answer; a call may be longer
+	pass  func(string) // hears answers; may be nil
+	stop  func() bool  // the user's; may be nil
+
+	began, call bool
+	asked       int  // tokens that were begun
+	full        bool // the limit ended the reply
+}
+
+func (w *watch) hear(text string) {
+	if !w.began && strings.TrimSpace(text) != "" {
+		w.began, w.call = true, strings.HasPrefix(strings.TrimSpace(text), "{")
 	}
+	if !w.call && w.pass != nil {
+		w.pass(text)
+	}
+}
+
+// ends is asked before every token.
+func (w *watch) ends() bool {
+	if w.stop != nil && w.stop() {
+		return true
+	}
+	w.asked++
+	w.full = !w.call && w.asked > w.limit
+	return w.full
 }

@@ -111,8 +111,13 @@ func (c *Chat) admit(ctx context.Context) error {
 	if c.prefix, c.head, err = c.live(); err != nil {
 		return err
 	}
-	c.verified, err = u.Verify(ctx, c.cfg.World.Identity(c.set(), c.prefix, learn.LearnedVersion))
-	return err
+	if c.verified, err = u.Verify(ctx, c.cfg.World.Identity(c.set(), c.prefix, learn.LearnedVersion)); err != nil {
+		return err
+	}
+	if err := c.learned.Suits(c.cfg.World.Model.Info().EmbeddingSize, c.set()); err != nil {
+		return fault.New(fault.CodeImprintFormatUnsupported, "%s: %w", u.Path(), err)
+	}
+	return nil
 }
 
 // live renders the imprint's profile and examples with the tools, the template and the wording of now. With other tools
@@ -154,7 +159,11 @@ func (c *Chat) begin(ctx context.Context, room int) (err error) {
 		return c.session.Decode(ctx, inference.Batch{Tokens: c.prefix, Progress: c.cfg.Progress})
 	}
 	done, err := c.verified.Restore(ctx, c.session)
+	if err == nil && c.session.Position() != done.Tokens {
+		err = fault.New(fault.CodeEngineRestoreFailed, "the engine holds %d tokens after it restored %d", c.session.Position(), done.Tokens)
+	}
 	if err != nil {
+		c.lose()
 		return err
 	}
 	trail := c.verified.Trail()

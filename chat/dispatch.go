@@ -70,10 +70,7 @@ type Dispatcher struct {
 // Dispatch takes a call to its end: run and checked, or pending. On an error, which is a *fault.Error, the record says
 // how far it came; a call that didn't validate has the status refused.
 func (d *Dispatcher) Dispatch(ctx context.Context, call tools.Call) (ToolCall, *PendingAction, error) {
-	record := ToolCall{ToolName: call.ToolName, Arguments: call.Arguments, ArgsSHA256: call.ArgsSHA256(), Status: StatusRefused}
-	if tool, ok := d.Set.Lookup(call.ToolName); ok {
-		record.ExecutionLevel, record.ToolSchemaSHA256, record.ReturnDirect = tool.ExecutionLevel, tool.SchemaSHA256, tool.ReturnDirect
-	}
+	record := d.record(call)
 	if err := d.Set.Validate(call); err != nil {
 		return record, nil, record.fail(StatusRefused, err)
 	}
@@ -87,6 +84,15 @@ func (d *Dispatcher) Dispatch(ctx context.Context, call tools.Call) (ToolCall, *
 		return record, action, nil
 	}
 	return record, nil, d.Execute(ctx, call, &record, false)
+}
+
+// record is a call's record before anything came of it.
+func (d *Dispatcher) record(call tools.Call) ToolCall {
+	record := ToolCall{ToolName: call.ToolName, Arguments: call.Arguments, ArgsSHA256: call.ArgsSHA256(), Status: StatusRefused}
+	if tool, ok := d.Set.Lookup(call.ToolName); ok {
+		record.ExecutionLevel, record.ToolSchemaSHA256, record.ReturnDirect = tool.ExecutionLevel, tool.SchemaSHA256, tool.ReturnDirect
+	}
+	return record
 }
 
 // Execute runs a call that has been validated, and confirmed where its level asks for that; record gets what came of it.

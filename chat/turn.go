@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"edge/inference"
 	"edge/inference/chattemplate"
@@ -26,9 +27,10 @@ const (
 
 // Where an answer's words came from.
 const (
-	FromModel  = "model"
-	FromResult = "result" // a plain sentence made of the tool's result, because the model's own didn't state it
-	FromEdge   = "edge"   // what edge says when no answer of the model may be used
+	FromModel   = "model"
+	FromResult  = "result"  // a plain sentence made of the tool's result, because the model's own didn't state it
+	FromProfile = "profile" // a fact of the profile, because the model's own words didn't state it
+	FromEdge    = "edge"    // what edge says when no answer of the model may be used
 )
 
 // Turn is what one prompt came to.
@@ -50,6 +52,8 @@ type Selection struct {
 	Tool   *string `json:"tool"` // null: none
 	Score  float64 `json:"score"`
 	Margin float64 `json:"margin"`
+	// Doubted says that the head found this tool and that the evidence for it was too weak: the reply is an answer.
+	Doubted bool `json:"doubted"`
 }
 
 // Usage counts tokens where they are decoded. PromptTokens = CachedTokens + PrefilledTokens.
@@ -86,8 +90,11 @@ type turn struct {
 // Errors: context_full before anything is decoded; those of the engine; the context's own. A tool that fails isn't one:
 // it fails closed, and the turn says so.
 func (c *Chat) Ask(ctx context.Context, prompt string) (*Turn, error) {
-	if strings.TrimSpace(prompt) == "" {
+	switch {
+	case strings.TrimSpace(prompt) == "":
 		return nil, fault.New(fault.CodeInvalidArguments, "the prompt is empty")
+	case !utf8.ValidString(prompt) || strings.ContainsRune(prompt, 0):
+		return nil, fault.New(fault.CodeInvalidArguments, "the prompt isn't text: it holds a NUL character, or bytes that aren't UTF-8")
 	}
 	before := len(c.messages)
 	t := &turn{Chat: c, request: prompt, began: c.cfg.Clock(), out: Turn{Mode: c.Mode(), ToolCalls: []ToolCall{}}}
@@ -115,7 +122,7 @@ func (t *turn) run(ctx context.Context) error {
 	}
 	plan := t.replier.Plan(t.request, t.session.Hidden())
 	if c := plan.Choice; c != nil {
-		t.out.Selection = &Selection{Score: c.Score, Margin: c.Margin}
+		t.out.Selection = &Selection{Score: c.Score, Margin: c.Margin, Doubted: plan.Doubted}
 		if c.Class != learn.NoTool {
 			t.out.Selection.Tool = &c.Class
 		}
@@ -138,9 +145,9 @@ func (t *turn) run(ctx context.Context) error {
 		case reply.Call == nil:
 			return t.answer(reply.Answer, written)
 		}
-		if t.repeats(*reply.Call) { // its result is known: what is missing is an answer
+		if known := t.answered(*reply.Call); known != nil { // what is missing is an answer
 			plan = t.replier.Answer()
-			if err := t.tell(ctx, learn.ToolResult(reply.Call.ToolName, t.lastResult())); err != nil {
+			if err := t.tell(ctx, learn.ToolResult(reply.Call.ToolName, known.Result)); err != nil {
 				return err
 			}
 			continue
@@ -185,13 +192,35 @@ func (t *turn) read(ctx context.Context, hidden bool) error {
 	if err := t.reserve(ctx, len(tokens)); err != nil {
 		return err
 	}
-	if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens, Hidden: hidden}); err != nil {
+	before := 0
+	if hidden { // the head was taught by requests alone
+		if before, err = t.beforeRequest(tokens); err != nil {
+			return err
+		}
+	}
+	if before > 0 {
+		if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens[:before]}); err != nil {
+			return err
+		}
+	}
+	if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens[before:], Hidden: hidden}); err != nil {
 		return err
 	}
 	t.through = len(t.messages) - 1
 	t.out.Usage.PrefilledTokens += len(tokens)
 	t.out.Timings.PrefillMS += milliseconds(t.cfg.Clock().Sub(start))
 	return nil
+}
+
+// beforeRequest counts those of tokens that come before the content of the last message.
+func (t *turn) beforeRequest(tokens []inference.Token) (int, error) {
+	last := len(t.messages) - 1
+	content, err := t.cfg.World.Model.Tokenize(t.messages[last].Content, false)
+	if err != nil {
+		return 0, err
+	}
+	after, err := t.cfg.World.Renderer.After(t.messages, last)
+	return len(tokens) - len(content) - len(after), err
 }
 
 // ready makes sure that there is a session, and at a turn's start takes stock of what it holds.
@@ -231,24 +260,32 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 			t.out.Timings.TTFTMS = milliseconds(t.cfg.Clock().Sub(t.began))
 		}
 	}
-	d := learn.Drawing{MaxTokens: t.cfg.MaxTokens, Temperature: t.cfg.Temperature, Random: t.random, Stop: t.cfg.Stop, First: first}
+	d := learn.Drawing{MaxTokens: t.cfg.MaxTokens, Temperature: t.cfg.Temperature, Random: t.random, First: first}
+	w := watch{limit: t.cfg.MaxTokens, stop: t.cfg.Stop}
 	if plan.AllowsCall() {
 		d.MaxTokens = max(callTokens, t.cfg.MaxTokens)
 	}
-	if len(t.out.ToolCalls) == 0 && t.cfg.OnText != nil { // what follows a result is checked before anyone sees it
-		d.OnText = answersOnly(t.cfg.OnText)
+	if len(t.out.ToolCalls) == 0 { // what follows a result is checked before anyone sees it
+		w.pass = t.cfg.OnText
 	}
+	d.OnText, d.Stop = w.hear, w.ends
 	d.MaxTokens = min(d.MaxTokens, t.params.ContextTokens-t.session.Position())
 	out, err := t.replier.Write(ctx, t.session, plan, d)
+	out.Stopped = out.Stopped && !w.full
 	t.out.Usage.GeneratedTokens += out.Drawn
 	t.out.Usage.ForcedTokens += out.Forced
 	t.out.Timings.GenerateMS += milliseconds(t.cfg.Clock().Sub(start))
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.CodeInvalidToolCall) {
 		return tools.Reply{}, out, err
 	}
 	t.messages = append(t.messages, chattemplate.Message{Role: chattemplate.Assistant, Content: out.Text})
 	t.through = len(t.messages) - 1
-	if !plan.AllowsCall() {
+	switch {
+	case err != nil: // the grammar came to a dead end; what was written until then is in the session
+		return tools.Reply{}, out, err
+	case out.Stopped && w.call: // a call that was begun isn't run
+		return tools.Reply{}, out, nil
+	case out.Stopped, !plan.AllowsCall():
 		return tools.Reply{Answer: strings.TrimSpace(out.Text)}, out, nil
 	}
 	reply, err := tools.ParseReply(out.Text)
@@ -286,22 +323,20 @@ func (t *turn) call(ctx context.Context, call tools.Call) (done bool, err error)
 
 // tooMany is the record of the call that was one too many; it didn't run.
 func (t *turn) tooMany(call tools.Call) ToolCall {
-	record := ToolCall{ToolName: call.ToolName, Arguments: call.Arguments, ArgsSHA256: call.ArgsSHA256()}
+	record := t.cfg.Dispatcher.record(call)
 	record.fail(StatusRefused, fault.New(fault.CodeToolCallLimitExceeded, "the model asked for more than %d calls", MaxCalls))
 	return record
 }
 
-// repeats reports whether the very same call has already been answered.
-func (t *turn) repeats(call tools.Call) bool {
-	for _, c := range t.out.ToolCalls {
+// answered finds the very same call among those that have a result.
+func (t *turn) answered(call tools.Call) *ToolCall {
+	for i, c := range t.out.ToolCalls {
 		if c.ToolName == call.ToolName && string(c.Arguments) == string(call.Arguments) {
-			return true
+			return &t.out.ToolCalls[i]
 		}
 	}
-	return false
+	return nil
 }
-
-func (t *turn) lastResult() []byte { return t.out.ToolCalls[len(t.out.ToolCalls)-1].Result }
 
 // answer ends the turn with the model's words, or, where these don't state a tool's result, with the result's.
 func (t *turn) answer(text string, written generate.Result) error {
@@ -313,6 +348,11 @@ func (t *turn) answer(text string, written generate.Result) error {
 		reason = FinishMaxTokens
 	}
 	if len(t.out.ToolCalls) == 0 {
+		if fact, ok := t.recall(); ok && !learn.States(text, fact, t.request) {
+			t.messages = t.messages[:len(t.messages)-1]
+			t.lose()
+			return t.conclude(FinishAnswer, "", fact, FromProfile)
+		}
 		t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, FromModel, reason
 		return nil
 	}
@@ -325,6 +365,14 @@ func (t *turn) answer(text string, written generate.Result) error {
 	t.messages = t.messages[:len(t.messages)-1]
 	t.lose()
 	return t.conclude(FinishAnswer, "", sentence(last.ToolName, last.Result), FromResult)
+}
+
+// recall is the fact of the imprint's profile that the request asks about.
+func (t *turn) recall() (string, bool) {
+	if t.learned == nil {
+		return "", false
+	}
+	return t.learned.Recall(t.request)
 }
 
 // known is every text that an answer may take values from.

@@ -318,6 +318,30 @@ func (a *Arguments) assign(known *toolArguments, request string, words []word) a
 	return slices.MaxFunc(list, func(x, y assignment) int { return compare(x.score, y.score) })
 }
 
+// Score tells how well a request fills the tool's copied required arguments: the mean log-odds of the stretches that
+// would be copied, −∞ where one has no candidate. copies is false for a tool that copies nothing.
+func (a *Arguments) Score(toolName, request string) (score float64, copies bool) {
+	known := a.tools[toolName]
+	if known == nil {
+		return 0, false
+	}
+	needed := 0
+	best := a.assign(known, request, split(request))
+	for _, p := range known.parameters {
+		if !p.required || p.source != span && p.source != figure {
+			continue
+		}
+		needed++
+		if _, ok := best.chosen[p.name]; !ok {
+			return math.Inf(-1), true
+		}
+	}
+	if needed == 0 {
+		return 0, false
+	}
+	return best.score / float64(needed), true
+}
+
 // Grounded is what is known of one parameter for one request.
 type Grounded struct {
 	Parameter string

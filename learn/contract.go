@@ -27,6 +27,8 @@ func Contract(set *tools.ActiveSet, profile Profile, examples []Example) ([]chat
 	for _, e := range examples {
 		reply := ""
 		switch {
+		case e.Call != nil && set == nil:
+			return nil, fault.New(fault.CodeUnknownTool, "an example calls %q, and no tools are active", e.Call.ToolName)
 		case e.Call != nil:
 			text, err := set.CallText(tools.Call{ToolName: e.Call.ToolName, Arguments: e.Call.Arguments})
 			if err != nil {

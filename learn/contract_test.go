@@ -72,6 +72,9 @@ func TestContractRefusesWhatTheToolsDo(t *testing.T) {
 			t.Errorf("got %v, want %s", err, code)
 		}
 	}
+	if _, err := learn.Contract(nil, learn.Profile{}, shopExamples()); !fault.Is(err, fault.CodeUnknownTool) {
+		t.Errorf("without tools: got %v", err)
+	}
 }
 
 // TestIdentityNamesTheWholeWorld: every part of the world that a state depends on is a field of the identity.

@@ -3,6 +3,8 @@ package learn
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"edge/inference"
 	"edge/internal/canon"
@@ -12,8 +14,11 @@ import (
 // Evaluation is how well the learned head, arguments and prefix do on requests that they weren't learned from, beside
 // the same model with the same tools and nothing learned.
 type Evaluation struct {
-	Method   string    `json:"method"`  // "holdout", or "none" where the sample file has no holdout
-	Holdout  int       `json:"holdout"` // requests
+	// Method is "holdout"; or "leave_one_out" where the sample file has no holdout and each example was left out in turn;
+	// or "none". Leaving one out is kinder than a holdout: the prefix still holds the example, and only calls that are
+	// certain before the model writes count as exact.
+	Method   string    `json:"method"`
+	Holdout  int       `json:"holdout"` // requests of the holdout
 	Baseline *Shares   `json:"baseline,omitempty"`
 	Learned  *Shares   `json:"learned,omitempty"`
 	Failures []Failure `json:"failures"`
@@ -43,7 +48,7 @@ type CallValue struct {
 }
 
 // callTokens bounds the tokens of one call.
-const callTokens = 256
+const callTokens = 128
 
 func (r *run) evaluate(ctx context.Context) error {
 	start := r.Clock()
@@ -51,6 +56,7 @@ func (r *run) evaluate(ctx context.Context) error {
 	e.Method, e.Holdout, e.Failures = "none", len(r.Sample.Holdout), []Failure{}
 	if r.Set == nil || len(r.Sample.Holdout) == 0 {
 		e.Holdout = 0
+		r.leaveOut(e)
 		return nil
 	}
 	e.Method = "holdout"
@@ -79,6 +85,29 @@ func (r *run) evaluate(ctx context.Context) error {
 	e.Baseline = baseline
 	r.result.Timings.EvaluateMS = ms(r.Clock().Sub(start))
 	return nil
+}
+
+// leaveOut judges the choices that calibration has already made of each example without itself.
+func (r *run) leaveOut(e *Evaluation) {
+	if len(r.leftOut) == 0 {
+		return
+	}
+	t := tally{}
+	for i, x := range r.Sample.Examples {
+		out := r.leftOut[i]
+		var got *CallValue
+		if out.choice.Class != NoTool {
+			rest := slices.Delete(slices.Clone(r.Sample.Examples), i, i+1)
+			got = &CallValue{ToolName: out.choice.Class, Arguments: json.RawMessage("{}")}
+			if reply, err := tools.ParseReply(forcedText(out.choice.Class, LearnArguments(r.Set, rest).Ground(out.choice.Class, x.Prompt))); err == nil && reply.Call != nil {
+				got.Arguments = reply.Call.Arguments
+			}
+		}
+		if !t.add(r.Set, x, got) {
+			e.Failures = append(e.Failures, Failure{Index: i, Prompt: x.Prompt, Want: wanted(x), Got: got})
+		}
+	}
+	e.Method, e.Learned = "leave_one_out", t.shares()
 }
 
 // baseline asks the same requests of the same model, with the tools described and nothing learned: no examples, no
@@ -123,7 +152,17 @@ func (r *run) reply(ctx context.Context, replier *Replier, prompt string) (*Call
 	if !plan.AllowsCall() {
 		return nil, nil
 	}
-	out, err := replier.Write(ctx, r.session, plan, Drawing{MaxTokens: callTokens})
+	// Whether a reply is a call shows in its first character; the words of an answer aren't judged here.
+	began, answers := false, false
+	out, err := replier.Write(ctx, r.session, plan, Drawing{
+		MaxTokens: callTokens,
+		OnText: func(text string) {
+			if !began {
+				began, answers = true, !strings.HasPrefix(text, "{")
+			}
+		},
+		Stop: func() bool { return answers },
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,9 @@ type Choice struct {
 	Margin float64 // to the next best class
 }
 
+// views is how many Look gives.
+const views = 2
+
 // Look gives the views of a request's hidden states, one row per token: their mean, which says what it is about, and
 // the last one, which stands before the model's own reply.
 func Look(rows [][]float32) []Vector {

@@ -13,21 +13,26 @@ import (
 	"edge/learn"
 )
 
-// cloud draws vectors around a centre. One dimension is far off zero in all of them and says nothing, as in a language
-// model.
-func cloud(random *rand.Rand, centre []float64, n int) []learn.Vector {
-	var list []learn.Vector
+// cloud draws requests around a centre. One dimension is far off zero in all of them, varies most and says nothing, as
+// in a language model. The second view is the first one backwards.
+func cloud(random *rand.Rand, centre []float64, n int) (list [][]learn.Vector) {
 	for range n {
 		v := make(learn.Vector, 0, len(centre)+1)
 		for _, x := range centre {
 			v = append(v, float32(x+0.2*random.NormFloat64()))
 		}
-		list = append(list, append(v, float32(1000+0.2*random.NormFloat64())))
+		list = append(list, twoViews(append(v, float32(1000+3*random.NormFloat64()))))
 	}
 	return list
 }
 
-func toy(random *rand.Rand, n int) (vectors []learn.Vector, labels []string) {
+func twoViews(v learn.Vector) []learn.Vector {
+	back := slices.Clone(v)
+	slices.Reverse(back)
+	return []learn.Vector{v, back}
+}
+
+func toy(random *rand.Rand, n int) (vectors [][]learn.Vector, labels []string) {
 	for _, class := range []struct {
 		label  string
 		centre []float64
@@ -65,29 +70,29 @@ func TestHeadTellsSeparableClassesApart(t *testing.T) {
 func TestHeadIsSureOfWhatItKnows(t *testing.T) {
 	vectors, labels := toy(rand.New(rand.NewPCG(3, 3)), 8)
 	h := learn.TrainHead(vectors, labels)
-	own, between := h.Choose(learn.Vector{1, 0, 0, 0, 1000}), h.Choose(learn.Vector{1, 1, 0, 0, 1000})
+	own, between := h.Choose(twoViews(learn.Vector{1, 0, 0, 0, 1000})), h.Choose(twoViews(learn.Vector{1, 1, 0, 0, 1000}))
 	if own.Class != "fee" || own.Score <= between.Score || own.Margin <= between.Margin {
 		t.Errorf("got %+v and %+v", own, between)
 	}
 }
 
 func TestFewerThanTwoClassesGiveNoHead(t *testing.T) {
-	v := learn.Vector{1, 2}
+	v := twoViews(learn.Vector{1, 2})
 	for name, labels := range map[string][]string{"none": {}, "one tool": {"fee", "fee"}, "talk alone": {learn.NoTool, learn.NoTool}} {
-		if h := learn.TrainHead(slices.Repeat([]learn.Vector{v}, len(labels)), labels); h != nil {
+		if h := learn.TrainHead(slices.Repeat([][]learn.Vector{v}, len(labels)), labels); h != nil {
 			t.Errorf("%s: got %+v", name, h)
 		}
 	}
-	if h := learn.TrainHead([]learn.Vector{{1, 0}, {0, 1}}, []string{"fee", learn.NoTool}); h == nil || h.Classes[0] != learn.NoTool {
+	if h := learn.TrainHead([][]learn.Vector{{{1, 0}, {1}}, {{0, 1}, {2}}}, []string{"fee", learn.NoTool}); h == nil || h.Classes[0] != learn.NoTool {
 		t.Errorf("a tool and talk are two classes: got %+v", h)
 	}
 }
 
 func TestHeadOfEqualVectorsIsFinite(t *testing.T) {
 	same := learn.Vector{1, 2, 3}
-	h := learn.TrainHead([]learn.Vector{same, same}, []string{"a", "b"})
+	h := learn.TrainHead([][]learn.Vector{twoViews(same), twoViews(same)}, []string{"a", "b"})
 	for _, v := range []learn.Vector{same, {0, 0, 0}, {9, -9, 9}} {
-		if c := h.Choose(v); c.Class != "a" || math.IsNaN(c.Score) || math.IsInf(c.Margin, 0) || math.IsNaN(c.Margin) {
+		if c := h.Choose(twoViews(v)); c.Class != "a" || math.IsNaN(c.Score) || math.IsInf(c.Margin, 0) || math.IsNaN(c.Margin) {
 			t.Errorf("got %+v", c)
 		}
 	}
@@ -95,31 +100,56 @@ func TestHeadOfEqualVectorsIsFinite(t *testing.T) {
 
 func TestTrainingIsAFunctionOfItsInput(t *testing.T) {
 	vectors, labels := toy(rand.New(rand.NewPCG(5, 5)), 6)
-	before := slices.Clone(vectors[0])
+	before := slices.Clone(vectors[0][0])
 	a, b := learn.TrainHead(vectors, labels), learn.TrainHead(vectors, labels)
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.Equal(before, vectors[0]) {
+	if !slices.Equal(before, vectors[0][0]) {
 		t.Error("training changed its input")
 	}
-	v := slices.Clone(vectors[1])
-	a.Choose(v)
-	if !slices.Equal(v, vectors[1]) {
+	before = slices.Clone(vectors[1][1])
+	a.Choose(vectors[1])
+	if !slices.Equal(before, vectors[1][1]) {
 		t.Error("choosing changed its input")
 	}
 }
 
-func TestPool(t *testing.T) {
-	if diff := cmp.Diff(learn.Vector{2, 3}, learn.Pool([][]float32{{1, 2}, {3, 4}})); diff != "" {
-		t.Error(diff)
+func TestLook(t *testing.T) {
+	rows := [][]float32{{1, 2}, {3, 4}}
+	got := learn.Look(rows)
+	if diff := cmp.Diff([]learn.Vector{{2, 3}, {3, 4}}, got); diff != "" {
+		t.Errorf("the mean and the last one:\n%s", diff)
 	}
-	if got := learn.Pool(nil); got != nil {
+	rows[1][0] = 9 // an engine may write its rows again
+	if got[1][0] != 3 {
+		t.Error("a view shares memory with the engine")
+	}
+	if got := learn.Look(nil); got != nil {
 		t.Errorf("got %v", got)
 	}
-	rows := slices.Repeat([][]float32{{0.1}}, 1000) // the sum is taken in 64 bits
-	if got := learn.Pool(rows); got[0] != 0.1 {
+	many := slices.Repeat([][]float32{{0.1}}, 1000) // the sum is taken in 64 bits
+	if got := learn.Look(many); got[0][0] != 0.1 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestBothViewsCount: what only one of them tells apart is told apart.
+func TestBothViewsCount(t *testing.T) {
+	for view := range 2 {
+		var requests [][]learn.Vector
+		labels := []string{"a", "a", "b", "b"}
+		for i := range labels {
+			v := []learn.Vector{{1, 1}, {1, 1}}
+			v[view] = learn.Vector{float32(i / 2), float32(i % 2)}
+			requests = append(requests, v)
+		}
+		h := learn.TrainHead(requests, labels)
+		for i, v := range requests {
+			if c := h.Choose(v); c.Class != labels[i] {
+				t.Errorf("view %d: request %d is %q", view, i, c.Class)
+			}
+		}
 	}
 }
 
@@ -174,24 +204,35 @@ func TestDamagedEncodingsAreRefused(t *testing.T) {
 	}
 	one, two := vector(1), vector(1, 2)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	around := func(classes string, views ...string) string {
+		return `{"version":"` + learn.LearnedVersion + `","profile":{"system":"","facts":null},"examples":[],"head":{"classes":` + classes + `,"views":[` + strings.Join(views, ",") + `]}}`
+	}
+	view := func(mean, scale string, means ...string) string {
+		return `{"mean":"` + mean + `","scale":"` + scale + `","means":["` + strings.Join(means, `","`) + `"]}`
+	}
+	good := view(two, two, two, two)
 	head := func(classes, mean, scale string, means ...string) string {
-		return `{"version":"1","profile":{"system":"","facts":null},"examples":[],"head":{"classes":` + classes + `,"mean":"` + mean + `","scale":"` + scale + `","means":["` + strings.Join(means, `","`) + `"]}}`
+		return around(classes, good, view(mean, scale, means...))
 	}
 	if _, err := learn.DecodeLearned([]byte(head(`["a","b"]`, two, two, two, two))); err != nil {
 		t.Fatalf("the undamaged one: %v", err)
 	}
 	raw := string(encode(t, learned(t)))
+	version := `"version":"` + learn.LearnedVersion + `"`
 	for name, text := range map[string]string{
 		"nothing":               "",
 		"null":                  "null",
 		"cut":                   raw[:len(raw)-2],
 		"longer":                raw + "{}",
-		"another version":       strings.Replace(raw, `"version":"1"`, `"version":"2"`, 1),
-		"no version":            strings.Replace(raw, `,"version":"1"`, ``, 1),
-		"an unknown field":      strings.Replace(raw, `"version":"1"`, `"version":"1","x":1`, 1),
+		"another version":       strings.Replace(raw, version, `"version":"0"`, 1),
+		"no version":            strings.Replace(raw, ","+version, ``, 1),
+		"an unknown field":      strings.Replace(raw, version, version+`,"x":1`, 1),
 		"classes and means":     head(`["a","b","c"]`, two, two, two, two),
 		"one class":             head(`["a"]`, two, two, two),
-		"no class":              `{"version":"1","profile":{"system":"","facts":null},"examples":[],"head":{"classes":[],"mean":"","scale":"","means":[]}}`,
+		"no class":              around(`[]`, `{"mean":"","scale":"","means":[]}`, `{"mean":"","scale":"","means":[]}`),
+		"no view":               around(`["a","b"]`),
+		"a view less":           around(`["a","b"]`, good),
+		"a view more":           around(`["a","b"]`, good, good, good),
 		"a class twice":         head(`["a","a"]`, two, two, two, two),
 		"classes unsorted":      head(`["b","a"]`, two, two, two, two),
 		"a short mean":          head(`["a","b"]`, one, two, two, two),
@@ -209,6 +250,28 @@ func TestDamagedEncodingsAreRefused(t *testing.T) {
 			t.Errorf("%s: got %+v", name, l)
 		} else if !strings.HasPrefix(err.Error(), "learned section: ") {
 			t.Errorf("%s: %q doesn't say what it is about", name, err)
+		}
+	}
+}
+
+func TestSuits(t *testing.T) {
+	h := func(dim int, classes ...string) *learn.Learned {
+		v := make(learn.Vector, dim)
+		return &learn.Learned{Head: &learn.Head{Classes: classes, Views: []learn.HeadView{{Mean: v, Scale: v}, {Mean: v, Scale: v}}}}
+	}
+	set := shop(t)
+	for _, l := range []*learn.Learned{{}, h(4, learn.NoTool, "order_status"), h(4, "calculate_fee", "order_status")} {
+		if err := l.Suits(4, set); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, err := range map[string]error{
+		"another size":    h(5, learn.NoTool, "order_status").Suits(4, set),
+		"an unknown tool": h(4, "order_status", "refund").Suits(4, set),
+		"no tools":        h(4, learn.NoTool, "order_status").Suits(4, nil),
+	} {
+		if err == nil {
+			t.Errorf("%s: it suits", name)
 		}
 	}
 }

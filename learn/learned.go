@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"edge/internal/canon"
+	"edge/tools"
 )
 
 // LearnedVersion is the version of the learned section: its shape, and how what is in it is used.
@@ -15,22 +17,30 @@ const LearnedVersion = "1"
 // Learned is what an imprint holds beside the model's state: the selection head; the examples, that the argument counts
 // are made from again in microseconds; and the profile, so that a chat can render the whole prompt anew and compare.
 type Learned struct {
-	Head     *Head // nil: the model chooses by itself
+	Head     *Head     // nil: the model chooses by itself
+	Evidence *Evidence // nil: the head's choice stands as it is
 	Profile  Profile
 	Examples []Example
 }
 
 // wire is the JSON shape of the learned section. Vectors are base64 of IEEE 754 binary32, little-endian.
 type wire struct {
-	Version  string    `json:"version"`
-	Head     *wireHead `json:"head"`
-	Profile  Profile   `json:"profile"`
-	Examples []Example `json:"examples"`
+	Version  string        `json:"version"`
+	Head     *wireHead     `json:"head"`
+	Evidence *wireEvidence `json:"evidence"`
+	Profile  Profile       `json:"profile"`
+	Examples []Example     `json:"examples"`
 }
 
 type wireHead struct {
 	Classes []string   `json:"classes"`
 	Views   []wireView `json:"views"`
+}
+
+type wireEvidence struct {
+	Margin    float64            `json:"margin"`
+	Arguments map[string]float64 `json:"arguments"`
+	Threshold float64            `json:"threshold"`
 }
 
 type wireView struct {
@@ -55,6 +65,9 @@ func (l *Learned) Encode() ([]byte, error) {
 			w.Head.Views = append(w.Head.Views, view)
 		}
 	}
+	if e := l.Evidence; e != nil {
+		w.Evidence = (*wireEvidence)(e)
+	}
 	return canon.Marshal(w)
 }
 
@@ -67,7 +80,7 @@ func DecodeLearned(raw []byte) (*Learned, error) {
 	if w.Version != LearnedVersion {
 		return nil, fmt.Errorf("learned section: version %q, want %q", w.Version, LearnedVersion)
 	}
-	l := &Learned{Profile: w.Profile, Examples: w.Examples}
+	l := &Learned{Profile: w.Profile, Examples: w.Examples, Evidence: (*Evidence)(w.Evidence)}
 	if w.Head == nil {
 		return l, nil
 	}
@@ -79,11 +92,38 @@ func DecodeLearned(raw []byte) (*Learned, error) {
 		}
 		h.Views = append(h.Views, v)
 	}
-	if len(h.Views) == 0 || len(h.Classes) < 2 {
+	if len(h.Views) != views || len(h.Classes) < 2 {
 		return nil, fmt.Errorf("learned section: %d views of %d classes", len(h.Views), len(h.Classes))
+	}
+	for i, class := range h.Classes[1:] {
+		if class <= h.Classes[i] {
+			return nil, fmt.Errorf("learned section: the classes aren't sorted by distinct names: %q", h.Classes)
+		}
 	}
 	l.Head = h
 	return l, nil
+}
+
+// Suits reports why l can't be used with a model whose hidden states have dim dimensions and with these tools. Anyone
+// can make an imprint whose digests are right.
+func (l *Learned) Suits(dim int, set *tools.ActiveSet) error {
+	if l.Head == nil {
+		return nil
+	}
+	for _, v := range l.Head.Views {
+		if len(v.Mean) != dim {
+			return fmt.Errorf("learned section: vectors of %d dimensions, and the model's have %d", len(v.Mean), dim)
+		}
+	}
+	for _, class := range l.Head.Classes {
+		if class == NoTool {
+			continue
+		}
+		if set == nil || !slices.Contains(set.Names(), class) {
+			return fmt.Errorf("learned section: the class %q is no active tool", class)
+		}
+	}
+	return nil
 }
 
 func (w wireView) decode(classes int) (v HeadView, err error) {

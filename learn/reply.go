@@ -16,6 +16,7 @@ type Replier struct {
 	world     World
 	set       *tools.ActiveSet
 	head      *Head
+	evidence  *Evidence
 	arguments *Arguments
 }
 
@@ -23,7 +24,7 @@ type Replier struct {
 func NewReplier(w World, set *tools.ActiveSet, learned *Learned) *Replier {
 	r := &Replier{world: w, set: set}
 	if learned != nil && set != nil {
-		r.head = learned.Head
+		r.head, r.evidence = learned.Head, learned.Evidence
 		if len(learned.Examples) > 0 {
 			r.arguments = LearnArguments(set, learned.Examples)
 		}
@@ -37,6 +38,7 @@ func (r *Replier) NeedsHidden() bool { return r.head != nil }
 // Plan is what a reply may be.
 type Plan struct {
 	Choice  *Choice // nil: the model chooses
+	Doubted bool    // the head found a tool, and the evidence for it was too weak
 	grammar *tools.GrammarOptions
 	forced  string
 }
@@ -53,9 +55,10 @@ func (r *Replier) Plan(request string, hidden [][]float32) Plan {
 		return Plan{grammar: &tools.GrammarOptions{AllowCall: true, AllowAnswer: true}}
 	}
 	choice := r.head.Choose(Look(hidden))
-	if choice.Class == NoTool {
+	doubted := choice.Class != NoTool && r.doubts(choice, request)
+	if choice.Class == NoTool || doubted {
 		p := r.Answer()
-		p.Choice = &choice
+		p.Choice, p.Doubted = &choice, doubted
 		return p
 	}
 	p := Plan{Choice: &choice, grammar: &tools.GrammarOptions{AllowCall: true, Tools: []string{choice.Class}}}
@@ -65,6 +68,15 @@ func (r *Replier) Plan(request string, hidden [][]float32) Plan {
 		p.forced = forcedText(choice.Class, grounded)
 	}
 	return p
+}
+
+// doubts reports whether the evidence for a tool is weaker than any example's.
+func (r *Replier) doubts(c Choice, request string) bool {
+	if r.evidence == nil || r.arguments == nil {
+		return false
+	}
+	score, copies := r.arguments.Score(c.Class, request)
+	return r.evidence.weigh(c, score, copies) < r.evidence.Threshold
 }
 
 // Answer is a plan for an answer in words.

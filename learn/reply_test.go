@@ -43,11 +43,11 @@ func read(t *testing.T, w learn.World, request string) inference.Session {
 // taught learns a head from requests' own hidden states.
 func taught(t *testing.T, w learn.World, examples []learn.Example) *learn.Learned {
 	t.Helper()
-	var vectors []learn.Vector
+	var vectors [][]learn.Vector
 	var labels []string
 	for _, e := range examples {
 		s := read(t, w, e.Prompt)
-		vectors = append(vectors, learn.Pool(s.Hidden()))
+		vectors = append(vectors, learn.Look(s.Hidden()))
 		label := learn.NoTool
 		if e.Call != nil {
 			label = e.Call.ToolName

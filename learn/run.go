@@ -77,6 +77,7 @@ type run struct {
 	state    sealed.State
 	requests [][]Vector // of the lessons
 	labels   []string
+	leftOut  []leftOut // per example
 	result   Result
 }
 
@@ -147,6 +148,8 @@ func (r *run) learn(ctx context.Context) error {
 			r.Report("examples", i+1, len(lessons))
 		}
 		l.Head = TrainHead(r.requests, r.labels)
+		r.leftOut = leaveOneOut(r.Set, r.requests, r.labels, r.Sample.Examples)
+		l.Evidence = calibrate(r.leftOut)
 	}
 	raw, err := l.Encode()
 	if err != nil {

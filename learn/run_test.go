@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 		last[stage] = [2]int{done, total}
 	}
 	out := run(t, r)
-	messages, err := learn.Contract(r.Set, r.Sample.Profile, r.Sample.Examples)
+	messages, err := learn.Contract(r.Set, r.Sample.Profile, learn.Shown(r.Sample.Examples))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,15 +87,15 @@ func TestRun(t *testing.T) {
 			t.Errorf("the prefix lacks %q", part)
 		}
 	}
-	for _, h := range r.Sample.Holdout {
-		if strings.Contains(text, h.Prompt) {
-			t.Errorf("the prefix holds %q of the holdout", h.Prompt)
+	for _, prompt := range []string{r.Sample.Holdout[0].Prompt, r.Sample.Holdout[1].Prompt, r.Sample.Holdout[2].Prompt, "Fee of 75"} {
+		if strings.Contains(text, prompt) {
+			t.Errorf("the prefix holds %q, which is of the holdout or one example too many", prompt)
 		}
 	}
 	if diff := cmp.Diff([]string{learn.NoTool, "calculate_fee", "order_status"}, out.Learned.Head.Classes); diff != "" {
 		t.Error(diff)
 	}
-	want := map[string][2]int{"prefix": {len(prefix), len(prefix)}, "examples": {6, 6}, "evaluation": {6, 6}}
+	want := map[string][2]int{"prefix": {len(prefix), len(prefix)}, "examples": {7, 7}, "evaluation": {6, 6}}
 	if diff := cmp.Diff(want, last); diff != "" || !slices.Equal(stages, []string{"prefix", "examples", "evaluation"}) {
 		t.Errorf("progress: %v\n%s", stages, diff)
 	}
@@ -104,6 +104,29 @@ func TestRun(t *testing.T) {
 	}
 	if tm := out.Timings; tm.PrefillMS <= 0 || tm.LearnMS <= 0 || tm.EvaluateMS <= 0 || tm.TotalMS <= tm.PrefillMS {
 		t.Errorf("timings: %+v", tm)
+	}
+}
+
+func TestShown(t *testing.T) {
+	var prompts []string
+	for _, e := range learn.Shown(shopExamples()) {
+		prompts = append(prompts, e.Prompt)
+	}
+	want := []string{"What is the fee for 250?", "Quote the fee for amount 100, tier pro", "Where is order A-17?", "Status of order 555", "Thanks, goodbye"}
+	if diff := cmp.Diff(want, prompts); diff != "" {
+		t.Errorf("two of each class, in their order:\n%s", diff)
+	}
+}
+
+// TestFactsTeachWhenNotToCall: questions about the profile need no tool.
+func TestFactsTeachWhenNotToCall(t *testing.T) {
+	s := &learn.Sample{Profile: learn.Profile{Facts: []string{"The cat is called Mia."}}, Examples: shopExamples()[:4]}
+	out := run(t, request(t, world(t, newEngine()), s))
+	if diff := cmp.Diff([]string{learn.NoTool, "calculate_fee", "order_status"}, out.Learned.Head.Classes); diff != "" {
+		t.Error(diff)
+	}
+	if len(out.Learned.Examples) != 4 {
+		t.Errorf("the fact became an example: %+v", out.Learned.Examples)
 	}
 }
 
@@ -122,7 +145,7 @@ func TestTheImprintIsWhatItIsTakenFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer u.Close()
-	messages, _ := learn.Contract(r.Set, r.Sample.Profile, r.Sample.Examples)
+	messages, _ := learn.Contract(r.Set, r.Sample.Profile, learn.Shown(r.Sample.Examples))
 	prefix, err := w.Renderer.Prefix(messages)
 	if err != nil {
 		t.Fatal(err)

@@ -190,6 +190,9 @@ func (a *app) sayLearned(r learnResult) {
 			a.say("    wrong: %q → %s, want %s", x.Prompt, callText(x.Got), callText(x.Want))
 		}
 	}
+	if e := r.Evaluation; e.Method == "leave_one_out" {
+		a.say("  each example left out in turn: right tool %.0f %%, exact call %.0f %%, no tool when none is meant %.0f %%; a holdout in the sample file says more", 100*e.Learned.ToolChoice, 100*e.Learned.ExactCall, 100*e.Learned.NoTool)
+	}
 	a.say("  imprint  %s", r.ArtifactPath)
 	a.say("  id       %s", r.ArtifactID)
 	a.say("  receipt  %s", r.ReceiptPath)

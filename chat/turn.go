@@ -120,7 +120,11 @@ func (t *turn) run(ctx context.Context) error {
 	if err := t.read(ctx, t.replier.NeedsHidden()); err != nil {
 		return err
 	}
-	plan := t.replier.Plan(t.request, t.session.Hidden())
+	hidden, err := t.asked()
+	if err != nil {
+		return err
+	}
+	plan := t.replier.Plan(t.request, hidden)
 	if c := plan.Choice; c != nil {
 		t.out.Selection = &Selection{Score: c.Score, Margin: c.Margin, Doubted: plan.Doubted}
 		if c.Class != learn.NoTool {
@@ -192,18 +196,7 @@ func (t *turn) read(ctx context.Context, hidden bool) error {
 	if err := t.reserve(ctx, len(tokens)); err != nil {
 		return err
 	}
-	before := 0
-	if hidden { // the head was taught by requests alone
-		if before, err = t.beforeRequest(tokens); err != nil {
-			return err
-		}
-	}
-	if before > 0 {
-		if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens[:before]}); err != nil {
-			return err
-		}
-	}
-	if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens[before:], Hidden: hidden}); err != nil {
+	if err := t.session.Decode(ctx, inference.Batch{Tokens: tokens, Hidden: hidden}); err != nil {
 		return err
 	}
 	t.through = len(t.messages) - 1
@@ -212,15 +205,19 @@ func (t *turn) read(ctx context.Context, hidden bool) error {
 	return nil
 }
 
-// beforeRequest counts those of tokens that come before the content of the last message.
-func (t *turn) beforeRequest(tokens []inference.Token) (int, error) {
-	last := len(t.messages) - 1
-	content, err := t.cfg.World.Model.Tokenize(t.messages[last].Content, false)
-	if err != nil {
-		return 0, err
+// asked gives the hidden states of the request's own turn. Later in a conversation more was decoded with it: what ended
+// the turn before. The head has learned from requests right behind the prefix, so that is cut off.
+func (t *turn) asked() ([][]float32, error) {
+	rows := t.session.Hidden()
+	if len(rows) == 0 {
+		return nil, nil
 	}
-	after, err := t.cfg.World.Renderer.After(t.messages, last)
-	return len(tokens) - len(content) - len(after), err
+	alone := append(t.head[:len(t.head):len(t.head)], t.messages[len(t.messages)-1])
+	own, err := t.cfg.World.Suffix(alone, t.prefix)
+	if err != nil {
+		return nil, err
+	}
+	return rows[max(0, len(rows)-len(own)):], nil
 }
 
 // ready makes sure that there is a session, and at a turn's start takes stock of what it holds.
@@ -265,7 +262,8 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 	if plan.AllowsCall() {
 		d.MaxTokens = max(callTokens, t.cfg.MaxTokens)
 	}
-	if len(t.out.ToolCalls) == 0 { // what follows a result is checked before anyone sees it
+	// What follows a result, and what was asked about the profile, is checked before anyone sees it.
+	if _, about := t.recall(); len(t.out.ToolCalls) == 0 && !about {
 		w.pass = t.cfg.OnText
 	}
 	d.OnText, d.Stop = w.hear, w.ends

@@ -27,10 +27,8 @@ func (a *app) sayHow(t *chat.Turn) {
 	}
 	u := t.Usage
 	if t.Imprint != nil {
-		a.notify(fmt.Sprintf("  imprint  %d tokens restored in %.0f ms (verified in %.0f ms); %d decoded", u.CachedTokens, t.Imprint.RestoreMS, t.Imprint.VerifyMS, u.PrefilledTokens))
-		if rate := float64(u.PrefilledTokens) / t.Timings.PrefillMS; rate > 0 && u.PrefilledTokens > 0 {
-			a.notify(fmt.Sprintf("  saved    about %.1f s of reading at %.0f tokens/s", float64(u.CachedTokens)/rate/1000, rate*1000))
-		}
+		a.notify(fmt.Sprintf("  imprint  %d tokens restored in %.0f ms (verified in %.0f ms)", t.Imprint.Tokens, t.Imprint.RestoreMS, t.Imprint.VerifyMS))
+		a.notify(fmt.Sprintf("  saved    reading %d tokens again; only %d were decoded, in %.0f ms", u.CachedTokens, u.PrefilledTokens, t.Timings.PrefillMS))
 	} else {
 		a.notify(fmt.Sprintf("  decoded  %d tokens in %.0f ms; %d held", u.PrefilledTokens, t.Timings.PrefillMS, u.CachedTokens))
 	}

@@ -156,6 +156,9 @@ func (c *Chat) begin(ctx context.Context, room int) (err error) {
 	}
 	c.through = -1
 	if c.verified == nil {
+		if c.cfg.Progress != nil {
+			c.cfg.Progress(0, len(c.prefix)) // the first tokens take a while
+		}
 		return c.session.Decode(ctx, inference.Batch{Tokens: c.prefix, Progress: c.cfg.Progress})
 	}
 	done, err := c.verified.Restore(ctx, c.session)

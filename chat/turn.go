@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -73,6 +74,25 @@ type Timings struct {
 	CallMS     float64 `json:"call_ms"` // to the first validated call; 0 without one
 	GenerateMS float64 `json:"generate_ms"`
 	TotalMS    float64 `json:"total_ms"`
+}
+
+// Since gives t counted from a moment so many milliseconds before the prompt, of which loading took load.
+func (t Timings) Since(before, load float64) Timings {
+	t.LoadMS = load
+	t.TTFTMS += before
+	t.TotalMS += before
+	if t.CallMS > 0 {
+		t.CallMS += before
+	}
+	return t.rounded()
+}
+
+// rounded drops what adding fractions has put behind the microseconds.
+func (t Timings) rounded() Timings {
+	for _, ms := range []*float64{&t.LoadMS, &t.PrefillMS, &t.TTFTMS, &t.CallMS, &t.GenerateMS, &t.TotalMS} {
+		*ms = math.Round(*ms*1000) / 1000
+	}
+	return t
 }
 
 // turn is a Turn in progress.
@@ -415,5 +435,6 @@ func (t *turn) note(content string) {
 func (t *turn) finish() {
 	t.out.Imprint = t.Imprint()
 	t.out.Timings.TotalMS = milliseconds(t.cfg.Clock().Sub(t.began))
+	t.out.Timings = t.out.Timings.rounded()
 	t.out.Usage.PromptTokens = t.out.Usage.CachedTokens + t.out.Usage.PrefilledTokens
 }

@@ -136,9 +136,18 @@ func drift(recorded, live Identity) *fault.Error {
 	return err
 }
 
+// String names the field, and its values where they are short enough to be read.
+func (d difference) String() string {
+	const readable = 40
+	if len(d.a) > readable || len(d.b) > readable {
+		return d.name
+	}
+	return fmt.Sprintf("%s: got %q, want %q", d.name, d.b, d.a)
+}
+
 // verdict gives the code and the sentence for the first field that differs.
 func verdict(recorded, live Identity, first difference) (fault.Code, string) {
-	differs := fmt.Sprintf("%s: got %q, want %q", first.name, first.b, first.a)
+	differs := first.String()
 	switch first.group {
 	case groupTools:
 		switch want, got := recorded.toolNames(), live.toolNames(); {

@@ -111,6 +111,8 @@ func (r *run) prefix(ctx context.Context) (err error) {
 	if r.session, err = r.World.Model.NewSession(ctx, p); err != nil {
 		return err
 	}
+	r.Report("prefix", 0, len(r.tokens)) // the first tokens take a while
+	r.Report("prefix", 0, len(r.tokens))
 	err = r.session.Decode(ctx, inference.Batch{Tokens: r.tokens, Progress: func(done, total int) { r.Report("prefix", done, total) }})
 	if err != nil {
 		return err
@@ -139,6 +141,7 @@ func (r *run) learn(ctx context.Context) error {
 	l := &Learned{Profile: r.Sample.Profile, Examples: r.Sample.Examples}
 	if r.Set != nil {
 		lessons := r.lessons()
+		r.Report("examples", 0, len(lessons))
 		for i, e := range lessons {
 			if err := r.ask(ctx, e.Prompt); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -72,28 +73,37 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
-		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
-			a.home, err = home.Resolve(a.getenv, runtime.GOOS)
-			return err
-		},
 	}
-	root.PersistentFlags().BoolVar(&a.json, "json", a.json, "print exactly one JSON object to standard output")
+	asJSON := root.PersistentFlags().Bool("json", false, "print exactly one JSON object to standard output")
+	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
+		a.json = *asJSON // until here it was a guess, for errors in the flags themselves
+		a.home, err = home.Resolve(a.getenv, runtime.GOOS)
+		return err
+	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
 	})
 	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.versionCommand())
-	strictArguments(root)
+	a.strictArguments(root)
 	return root
 }
 
-// strictArguments gives errors of cobra's own checks a code, and makes a group without a verb an error.
-func strictArguments(c *cobra.Command) {
+// strictArguments gives errors of cobra's own checks a code and words, and makes a group without a verb an error.
+func (a *app) strictArguments(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
+			if check(c, args) == nil {
+				return nil
 			}
-			return nil
+			wants := "no arguments"
+			if _, names, ok := strings.Cut(c.Use, " "); ok {
+				wants = names
+			}
+			got := "nothing"
+			if len(args) > 0 {
+				got = fmt.Sprintf("%q", args)
+			}
+			return fault.New(fault.CodeInvalidArguments, "%s takes %s, and got %s", c.CommandPath(), wants, got).WithHint("see: %s --help", c.CommandPath())
 		}
 	}
 	if c.HasSubCommands() && !c.Runnable() {
@@ -101,12 +111,15 @@ func strictArguments(c *cobra.Command) {
 			if len(args) > 0 {
 				return fault.New(fault.CodeInvalidArguments, "%s has no command %q", c.CommandPath(), args[0]).WithHint("see: %s --help", c.CommandPath())
 			}
+			if a.json {
+				return fault.New(fault.CodeInvalidArguments, "%s needs a command", c.CommandPath()).WithHint("see: %s --help", c.CommandPath())
+			}
 			return c.Help()
 		}
 		c.Args = cobra.ArbitraryArgs
 	}
 	for _, sub := range c.Commands() {
-		strictArguments(sub)
+		a.strictArguments(sub)
 	}
 }
 

@@ -178,12 +178,7 @@ func (a *app) chat(ctx context.Context, f chatFlags, oneShot bool, record *recor
 		return err
 	}
 	result := chatResult{Schema: "edge.chat/v1", OK: true, Turn: turn, Model: reportModel(c.world.World)}
-	turn.Timings.LoadMS = c.loadMS
-	turn.Timings.TTFTMS += beforeTurn
-	turn.Timings.TotalMS += beforeTurn
-	if turn.Timings.CallMS > 0 {
-		turn.Timings.CallMS += beforeTurn
-	}
+	turn.Timings = turn.Timings.Since(beforeTurn, c.loadMS)
 	record.turn(turn)
 	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
 		return err

@@ -131,8 +131,12 @@ func (a *app) imprintShowCommand() *cobra.Command {
 					a.say("%s", s.ID)
 					a.say("%s", s.Path)
 					a.say("%d tokens, %.1f MB of state, baked on %s/%s", s.Tokens, float64(s.PayloadBytes)/1e6, s.BakedOn.OS, s.BakedOn.Arch)
+					width := 0
 					for _, f := range s.Identity {
-						a.say("  %-40s %s", f.Name, f.Value)
+						width = max(width, len(f.Name))
+					}
+					for _, f := range s.Identity {
+						a.say("  %-*s  %s", width, f.Name, f.Value)
 					}
 				})
 			})
@@ -206,6 +210,7 @@ func (a *app) recompute(ctx context.Context, u *imprint.Unverified, f engineFlag
 	}
 	defer session.Close()
 	show := newStages(a)
+	show.report("prefix", 0, len(tokens))
 	err = session.Decode(ctx, inference.Batch{Tokens: tokens, Progress: func(done, total int) { show.report("prefix", done, total) }})
 	show.end()
 	if err != nil {

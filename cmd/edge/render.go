@@ -78,9 +78,6 @@ func (a *app) fail(err error) int {
 		fmt.Fprintf(a.err, "      %s\n", problemLine(p))
 	}
 	for _, m := range e.Mismatches {
-		if strings.Contains(e.Message, m.Got) && strings.Contains(e.Message, m.Want) {
-			continue // said already
-		}
 		fmt.Fprintf(a.err, "      %s: got %s, want %s\n", m.Field, m.Got, m.Want)
 	}
 	fmt.Fprintf(a.err, "      → %s\n", e.NextStep())

@@ -33,6 +33,7 @@ type Config struct {
 	Progress    inference.Progress // hears the prefix being decoded; may be nil
 	OnText      func(string)       // hears answers as they come; may be nil
 	Stop        func() bool        // asked between tokens; true ends the reply; may be nil
+	GoesOn      bool               // more prompts will come: a place to go back to is kept at each of them
 }
 
 // The modes: where the tool contract came from.
@@ -58,6 +59,7 @@ type Chat struct {
 	through  int  // index of the last message whose content the session holds; −1: only the prefix, or nothing
 	restored bool // the session began with the imprint
 	report   ImprintReport
+	mark     mark
 }
 
 // ImprintReport says what an imprint did for a chat.

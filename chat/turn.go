@@ -118,9 +118,13 @@ func (c *Chat) Ask(ctx context.Context, prompt string) (*Turn, error) {
 	}
 	before := len(c.messages)
 	t := &turn{Chat: c, request: prompt, began: c.cfg.Clock(), out: Turn{Mode: c.Mode(), ToolCalls: []ToolCall{}}}
-	if err := t.run(ctx); err != nil {
+	err := c.setMark(ctx)
+	if err == nil {
+		err = t.run(ctx)
+	}
+	if err != nil {
 		c.messages = c.messages[:before]
-		c.lose()
+		c.goBack(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	t.finish()
@@ -167,7 +171,7 @@ func (t *turn) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		case reply.Call == nil:
-			return t.answer(reply.Answer, written)
+			return t.answer(ctx, reply.Answer, written)
 		}
 		if known := t.answered(*reply.Call); known != nil { // what is missing is an answer
 			plan = t.replier.Answer()
@@ -357,7 +361,7 @@ func (t *turn) answered(call tools.Call) *ToolCall {
 }
 
 // answer ends the turn with the model's words, or, where these don't state a tool's result, with the result's.
-func (t *turn) answer(text string, written generate.Result) error {
+func (t *turn) answer(ctx context.Context, text string, written generate.Result) error {
 	reason := FinishAnswer
 	switch {
 	case written.Stopped:
@@ -368,7 +372,7 @@ func (t *turn) answer(text string, written generate.Result) error {
 	if len(t.out.ToolCalls) == 0 {
 		if fact, ok := t.recall(); ok && !learn.States(text, fact, t.request) {
 			t.messages = t.messages[:len(t.messages)-1]
-			t.lose()
+			t.goBack(ctx)
 			return t.conclude(FinishAnswer, "", fact, FromProfile)
 		}
 		t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, FromModel, reason
@@ -379,9 +383,9 @@ func (t *turn) answer(text string, written generate.Result) error {
 		t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, FromModel, reason
 		return nil
 	}
-	// The model's words are taken out of the conversation: the session is begun anew when the next prompt comes.
+	// The model's words are taken out of the conversation.
 	t.messages = t.messages[:len(t.messages)-1]
-	t.lose()
+	t.goBack(ctx)
 	return t.conclude(FinishAnswer, "", sentence(last.ToolName, last.Result), FromResult)
 }
 

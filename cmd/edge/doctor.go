@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"edge/inference"
-	"edge/inference/llamacpp"
 	"edge/internal/fault"
 	"edge/models"
 	"edge/runner"
@@ -73,19 +70,11 @@ func (a *app) diagnoseCPU(store *models.Store, engine *models.EngineCheck) findi
 	if err != nil {
 		return finding{Found: err.Error()}
 	}
-	libraries := make([]inference.Library, len(release.Libraries))
-	for i, l := range release.Libraries {
-		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
-	}
-	e, err := llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
+	e, err := openEngine(dir, release)
 	if err != nil {
 		f := fault.From(err)
-		todo := f.NextStep()
-		if strings.Contains(f.Message, "libffi") {
-			todo = "install libffi (Debian and Ubuntu: apt-get install libffi8)"
-		}
-		engine.OK, engine.Todo = false, todo
-		return finding{Found: f.Message, Todo: todo}
+		engine.OK, engine.Todo = false, f.NextStep()
+		return finding{Found: f.Message, Todo: f.NextStep()}
 	}
 	defer e.Close()
 	return finding{OK: true, Found: e.Info().Backend}

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"edge/inference/llamacpp/libffi"
 	"edge/models"
 )
 
@@ -23,6 +24,9 @@ func (a *app) setupCommand() *cobra.Command {
 				"schema": "edge.setup/v1", "ok": true,
 				"engine": map[string]any{"dir": r.Runtime.Dir, "version": r.Runtime.Release.Engine, "platform": r.Runtime.Release.Platform, "sha256": r.Runtime.SHA256, "fetched": r.RuntimeFetched},
 				"model":  map[string]any{"name": r.Model.Name, "path": r.Model.Path, "sha256": r.Model.SHA256, "fetched": r.ModelFetched},
+			}
+			if err := libffi.Check(); err != nil {
+				a.notify("the engine can't be opened yet: " + err.Error() + "\n      → " + installLibffi)
 			}
 			return a.print(value, func() {
 				a.say("engine  llama.cpp %s for %s, verified: %s", r.Runtime.Release.Engine, r.Runtime.Release.Platform, r.Runtime.Dir)

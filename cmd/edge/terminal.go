@@ -26,6 +26,7 @@ func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) erro
 	progress, done := a.prefixProgress()
 	c, err := a.converse(ctx, f, first, chat.Config{
 		Progress: progress,
+		GoesOn:   true,
 		Stop:     stop.Load,
 		OnText: func(text string) {
 			streamed = true

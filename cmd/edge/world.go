@@ -11,6 +11,7 @@ import (
 	"edge/inference"
 	"edge/inference/chattemplate"
 	"edge/inference/llamacpp"
+	"edge/inference/llamacpp/libffi"
 	"edge/internal/digest"
 	"edge/internal/fault"
 	"edge/learn"
@@ -81,11 +82,7 @@ func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
 			w.Close()
 		}
 	}()
-	libraries := make([]inference.Library, len(release.Libraries))
-	for i, l := range release.Libraries {
-		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
-	}
-	engine, err := llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
+	engine, err := openEngine(dir, release)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +100,29 @@ func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
 	}
 	w.Renderer, err = chattemplate.New(model, model.Info())
 	return w, err
+}
+
+// openEngine opens the libraries of a release, each held to its digest.
+func openEngine(dir string, release models.Release) (*llamacpp.Engine, error) {
+	if err := libffi.Check(); err != nil {
+		return nil, fault.New(fault.CodeEngineLoadFailed, "the engine needs libffi: %w", err).WithHint(installLibffi)
+	}
+	libraries := make([]inference.Library, len(release.Libraries))
+	for i, l := range release.Libraries {
+		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
+	}
+	return llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
+}
+
+const installLibffi = "install libffi (Debian, Ubuntu: libffi8; Fedora: libffi)"
+
+// openEngine opens the engine of a release, whose libraries have to be the pinned ones.
+func openEngine(dir string, release models.Release) (*llamacpp.Engine, error) {
+	libraries := make([]inference.Library, len(release.Libraries))
+	for i, l := range release.Libraries {
+		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
+	}
+	return llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
 }
 
 func (f engineFlags) params(a *app) (inference.Params, error) {

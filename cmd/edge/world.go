@@ -116,15 +116,6 @@ func openEngine(dir string, release models.Release) (*llamacpp.Engine, error) {
 
 const installLibffi = "install libffi (Debian, Ubuntu: libffi8; Fedora: libffi)"
 
-// openEngine opens the engine of a release, whose libraries have to be the pinned ones.
-func openEngine(dir string, release models.Release) (*llamacpp.Engine, error) {
-	libraries := make([]inference.Library, len(release.Libraries))
-	for i, l := range release.Libraries {
-		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
-	}
-	return llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
-}
-
 func (f engineFlags) params(a *app) (inference.Params, error) {
 	p := inference.DefaultParams()
 	p.KVTypeK, p.KVTypeV, p.FlashAttention = f.kv, f.kv, !f.noFlash

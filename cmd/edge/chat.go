@@ -80,7 +80,7 @@ func (c *conversation) close() {
 	c.tools.close()
 }
 
-// converse opens a chat: whatever can be refused without a model is refused before one is loaded.
+// converse opens a chat. What can be refused by looking at flags and files is refused before a model is loaded.
 func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg chat.Config) (_ *conversation, err error) {
 	if err := f.validate(); err != nil {
 		return nil, err
@@ -96,15 +96,18 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 		defer cfg.Imprint.Close()
 		record.set("imprint_id", cfg.Imprint.ID().String())
 	}
+	// The tools file runs while the engine and the model load: both take a moment, on different cores.
+	world := start(func() (*loaded, error) { return a.load(ctx, f.engineFlags) })
 	c := &conversation{}
-	if c.tools, err = a.surface(ctx, &f.toolFlags); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
+			world.discard()
 			c.tools.close()
 		}
 	}()
+	if c.tools, err = a.surface(ctx, &f.toolFlags); err != nil {
+		return nil, err
+	}
 	record.tools(c.tools.set)
 	if cfg.Imprint != nil && c.tools.set == nil {
 		if names := cfg.Imprint.Header().Identity.Tools; len(names) > 0 {
@@ -119,14 +122,9 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 		cfg.Dispatcher = &chat.Dispatcher{Set: c.tools.set, Runner: c.tools.run, Pending: pending}
 		c.tools.ahead()
 	}
-	if c.world, err = a.load(ctx, f.engineFlags); err != nil {
+	if c.world, err = world.wait(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			c.world.Close()
-		}
-	}()
 	record.world(c.world.World)
 	c.loadMS = ms(time.Since(a.started))
 	cfg.World, cfg.Clock = c.world.World, time.Now

@@ -103,7 +103,7 @@ func newBench(t *testing.T, options fake.Options) *bench {
 			t.Error(err) // a session or a grammar was left open
 		}
 	})
-	b.cfg = chat.Config{World: worldOf(t, b.engine, m), Clock: b.clock}
+	b.cfg = chat.Config{World: worldOf(t, b.engine, m), Clock: b.clock, GoesOn: true}
 	return b
 }
 

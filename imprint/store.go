@@ -98,19 +98,13 @@ func (s *Store) Put(ctx context.Context, c Content) (Entry, error) {
 	if err := s.removeOrphans(); err != nil {
 		return Entry{}, err
 	}
-	path := s.path(img.id)
-	switch err := s.intact(ctx, img.id); {
-	case err == nil:
-		return s.entry(img.id)
-	case fault.Is(err, fault.CodeImprintNotFound):
-	case !isRefusal(err):
+	switch present, err := s.makeRoom(ctx, img.id); {
+	case err != nil:
 		return Entry{}, err
-	default:
-		if err := setAside(path); err != nil {
-			return Entry{}, err
-		}
+	case present:
+		return s.entry(img.id)
 	}
-	if err := img.publish(ctx, path); err != nil {
+	if err := img.publish(ctx, s.path(img.id)); err != nil {
 		return Entry{}, err
 	}
 	return s.entry(img.id)

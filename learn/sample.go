@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	strict "github.com/go-json-experiment/json"
+
 	"edge/internal/canon"
 	"edge/internal/fault"
 	"edge/tools"
@@ -85,7 +87,7 @@ func ReadSample(path string, set *tools.ActiveSet) (*Sample, error) {
 func ParseSample(raw []byte, set *tools.ActiveSet) (*Sample, error) {
 	var s Sample
 	if err := canon.Unmarshal(raw, &s); err != nil {
-		return nil, fault.New(fault.CodeInvalidSampleFile, "%w", err)
+		return nil, fault.New(fault.CodeInvalidSampleFile, "%s", shapeTrouble(err))
 	}
 	if s.Schema != SampleSchema {
 		return nil, fault.New(fault.CodeInvalidSampleFile, "schema is %q, want %q", s.Schema, SampleSchema)
@@ -106,6 +108,32 @@ func ParseSample(raw []byte, set *tools.ActiveSet) (*Sample, error) {
 		}
 	}
 	return &s, nil
+}
+
+// shapeTrouble says in a user's words where JSON departs from the shape; the decoder's name types of Go.
+func shapeTrouble(err error) string {
+	var e *strict.SemanticError
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	place := ""
+	for part := range e.JSONPointer.Tokens() {
+		switch {
+		case strings.Trim(part, "0123456789") == "":
+			place += "[" + part + "]"
+		case place == "":
+			place = part
+		default:
+			place += "." + part
+		}
+	}
+	switch {
+	case errors.Is(err, strict.ErrUnknownName):
+		return place + ": the sample file has no such field"
+	case place == "":
+		place = "the file"
+	}
+	return place + ": a JSON " + strings.NewReplacer("{", "object", "[", "array").Replace(e.JSONKind.String()) + " can't stand here"
 }
 
 func checkExample(e *Example, set *tools.ActiveSet, holdout bool) error {

@@ -75,7 +75,7 @@ func TestSampleErrorsNameTheEntry(t *testing.T) {
 		says []string
 	}{
 		"not JSON":            {`schema`, nil},
-		"not an object":       {`[]`, nil},
+		"not an object":       {`[]`, []string{"the file: a JSON array can't stand here"}},
 		"two values":          {`{"schema":"edge.learn_sample/v1"}{}`, []string{"more than one value"}},
 		"empty":               {``, nil},
 		"a byte order mark":   {"\ufeff" + `{"schema":"edge.learn_sample/v1"}`, nil},
@@ -86,10 +86,11 @@ func TestSampleErrorsNameTheEntry(t *testing.T) {
 		"another case":        {`{"Schema":"edge.learn_sample/v1"}`, []string{"Schema"}},
 		"no schema":           {`{"examples":[]}`, []string{`""`, "edge.learn_sample/v1"}},
 		"another schema":      {`{"schema":"edge.learn_sample/v2"}`, []string{"edge.learn_sample/v2", "edge.learn_sample/v1"}},
-		"a wrong type":        {`{"schema":"edge.learn_sample/v1","examples":{}}`, []string{"examples"}},
+		"a wrong type":        {`{"schema":"edge.learn_sample/v1","examples":{}}`, []string{"examples: a JSON object can't stand here"}},
+		"a number as prompt":  {examples(good, `{"prompt":7,"answer":"a"}`), []string{"examples[1].prompt: a JSON number can't stand here"}},
 		"an empty fact":       {`{"schema":"edge.learn_sample/v1","profile":{"facts":["a"," \n"]}}`, []string{"profile.facts[1]"}},
-		"unknown in example":  {examples(good, `{"prompt":"p","answer":"a","note":"x"}`), []string{"/examples/1", "note"}},
-		"unknown in call":     {examples(`{"prompt":"p","call":{"tool_name":"order_status","args":{}}}`), []string{"/examples/0", "args"}},
+		"unknown in example":  {examples(good, `{"prompt":"p","answer":"a","note":"x"}`), []string{"examples[1].note", "no such field"}},
+		"unknown in call":     {examples(`{"prompt":"p","call":{"tool_name":"order_status","args":{}}}`), []string{"examples[0].call.args", "no such field"}},
 		"null for an example": {examples(good, `null`), []string{"examples[1]", "prompt"}},
 		"no prompt":           {examples(good, good, `{"answer":"a"}`), []string{"examples[2]", "prompt"}},
 		"a blank prompt":      {examples(`{"prompt":" \t","answer":"a"}`), []string{"examples[0]", "prompt"}},

@@ -137,8 +137,8 @@ func (r *response) inspection(path string) (tools.Inspection, error) {
 		FileSHA256:       r.SourceSHA256,
 		GeneratorVersion: r.SchemaGeneratorVersion,
 		PythonVersion:    r.Python,
-		Problems:         problems(r.Errors),
-		Warnings:         problems(r.Warnings),
+		Problems:         problems(path, r.Errors),
+		Warnings:         problems(path, r.Warnings),
 	}
 	for _, w := range r.Tools {
 		t := tools.Tool{
@@ -164,10 +164,10 @@ func (r *response) inspection(path string) (tools.Inspection, error) {
 	return in, nil
 }
 
-func problems(list []wireProblem) []fault.Problem {
+func problems(path string, list []wireProblem) []fault.Problem {
 	var out []fault.Problem
 	for _, p := range list {
-		out = append(out, fault.Problem(p))
+		out = append(out, fault.Problem{Code: p.Code, File: path, Tool: p.Tool, Parameter: p.Parameter, Line: p.Line, Message: p.Message})
 	}
 	return out
 }

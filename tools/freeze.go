@@ -196,6 +196,9 @@ func alreadyReported(problems []fault.Problem, p fault.Problem) bool {
 // file, the line, the tool and the parameter.
 func problemsError(path string, problems []fault.Problem) error {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return a.Line - b.Line })
+	for i := range problems {
+		problems[i].File = path
+	}
 	first := problems[0]
 	place := path
 	if first.Line > 0 {
@@ -204,7 +207,7 @@ func problemsError(path string, problems []fault.Problem) error {
 	if first.Tool != "" {
 		place += ": tool " + clip(first.Tool)
 	}
-	if first.Parameter != "" {
+	if first.Parameter != "" && !strings.HasPrefix(first.Message, "parameter ") {
 		place += ": parameter " + clip(first.Parameter)
 	}
 	more := ""

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"edge/imprint"
@@ -75,8 +77,11 @@ func (a *app) root() *cobra.Command {
 		Version:       version(),
 	}
 	asJSON := root.PersistentFlags().Bool("json", false, "print exactly one JSON object to standard output")
-	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) (err error) {
 		a.json = *asJSON // until here it was a guess, for errors in the flags themselves
+		if err := noneEmpty(c); err != nil {
+			return err
+		}
 		a.home, err = home.Resolve(a.getenv, runtime.GOOS)
 		return err
 	}
@@ -86,6 +91,17 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.versionCommand())
 	a.strictArguments(root)
 	return root
+}
+
+// noneEmpty refuses a flag that was given an empty text: mostly a variable of a script that isn't set, and what was meant
+// would be left out without a word. What an empty prompt is, the chat says.
+func noneEmpty(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == "" && f.Name != "prompt" {
+			err = fault.New(fault.CodeInvalidArguments, "--%s is empty", f.Name).WithHint("leave it out, or give it a value")
+		}
+	})
+	return err
 }
 
 // strictArguments gives errors of cobra's own checks a code and words, and makes a group without a verb an error.
@@ -139,14 +155,34 @@ func (a *app) models() (*models.Store, error) {
 	})
 }
 
-func (a *app) imprints() (*imprint.Store, error) { return imprint.NewStore(a.home.Imprints()) }
+func (a *app) imprints() (*imprint.Store, error) {
+	s, err := imprint.NewStore(a.home.Imprints())
+	return s, stateError(err)
+}
+
+// stateError is for failures to keep edge's own state: whatever the system's reason is, EDGE_HOME is what a user can
+// change.
+func stateError(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fault.From(err)
+	if e.Code == fault.CodeInternal && errors.As(err, new(*fs.PathError)) {
+		e = fault.New(fault.CodePathNotWritable, "%w", err)
+	}
+	if e.Code == fault.CodePathNotWritable {
+		e = e.WithHint("set EDGE_HOME to a folder that you can write to")
+	}
+	return e
+}
 
 func (a *app) receipts() *receipts.Store {
 	return receipts.NewStore(receipts.Config{Dir: a.home.Receipts(), Version: version()})
 }
 
 func (a *app) pending() (*tools.PendingStore, error) {
-	return tools.NewPendingStore(a.home.Pending(), time.Now, rand.Reader)
+	s, err := tools.NewPendingStore(a.home.Pending(), time.Now, rand.Reader)
+	return s, stateError(err)
 }
 
 // newRunner makes the runner that executes Python.

@@ -57,7 +57,7 @@ func (a *app) chatCommand() *cobra.Command {
 }
 
 func (f *chatFlags) validate() error {
-	if f.temperature < 0 || f.temperature > 10 {
+	if !(f.temperature >= 0 && f.temperature <= 10) { // so that NaN is refused too
 		return fault.New(fault.CodeInvalidArguments, "--temperature %g is out of range: 0 to 10", f.temperature)
 	}
 	if f.maxTokens < 1 {

@@ -127,7 +127,7 @@ func (a *app) pendingCommand() *cobra.Command {
 	}
 	var cutoff bool
 	prune := &cobra.Command{
-		Use: "prune", Short: "Remove expired and finished actions", Args: cobra.NoArgs,
+		Use: "prune", Short: "Remove actions that are past their ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := a.pending()
 			if err != nil {

@@ -73,6 +73,9 @@ func (a *app) diagnoseCPU(store *models.Store, engine *models.EngineCheck) findi
 	e, err := openEngine(dir, release)
 	if err != nil {
 		f := fault.From(err)
+		if f.Code == fault.CodeEngineLoadFailed && f.Hint == "" {
+			f.Hint = "run: edge setup --repair" // the table's hint is this very command
+		}
 		engine.OK, engine.Todo = false, f.NextStep()
 		return finding{Found: f.Message, Todo: f.NextStep()}
 	}

@@ -25,6 +25,9 @@ func (a *app) sayHow(t *chat.Turn) {
 	if t.AnswerSource == chat.FromResult && t.FinishReason == chat.FinishAnswer {
 		a.notify("  note     the answer is made of the tool's result: the model's own words didn't state it")
 	}
+	if t.FinishReason == chat.FinishMaxTokens {
+		a.notify("  note     the answer is cut off: it reached --max-tokens")
+	}
 	u := t.Usage
 	if t.Imprint != nil {
 		a.notify(fmt.Sprintf("  imprint  %d tokens restored in %.0f ms (verified in %.0f ms)", t.Imprint.Tokens, t.Imprint.RestoreMS, t.Imprint.VerifyMS))

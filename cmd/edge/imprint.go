@@ -16,7 +16,8 @@ import (
 
 func (a *app) imprintCommand() *cobra.Command {
 	c := &cobra.Command{Use: "imprint", Short: "Look after imprints"}
-	c.AddCommand(a.imprintListCommand(), a.imprintShowCommand(), a.imprintVerifyCommand(), a.imprintDiffCommand(), a.imprintRemoveCommand(), a.imprintPruneCommand())
+	c.AddCommand(a.imprintListCommand(), a.imprintShowCommand(), a.imprintVerifyCommand(), a.imprintDiffCommand(), a.imprintRemoveCommand(), a.imprintPruneCommand(),
+		a.imprintPushCommand(), a.imprintPullCommand(), a.imprintKeygenCommand())
 	return c
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -91,6 +93,9 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := checkOut(f.out); err != nil {
+		return err
+	}
 	active, err := a.surface(ctx, &f.toolFlags)
 	if err != nil {
 		return err
@@ -151,6 +156,21 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 		return err
 	}
 	return a.print(result, func() { a.sayLearned(result) })
+}
+
+// checkOut refuses a place that can't be written to before minutes are spent on what should go there.
+func checkOut(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fault.New(fault.CodePathNotWritable, "--out: %s is a folder", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".edge-*.tmp")
+	if err != nil {
+		return fault.New(fault.CodePathNotWritable, "--out: no file can be made in %s: %w", filepath.Dir(path), err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // keep writes the imprint where the user said, or into the store.
@@ -215,7 +235,7 @@ type stages struct {
 func newStages(a *app) *stages { return &stages{app: a} }
 
 func (s *stages) report(stage string, done, total int) {
-	if stage != s.name {
+	if stage != s.name || s.meter == nil { // a chat may read its contract more than once
 		s.end()
 		labels := map[string][2]string{"prefix": {"reading the tools and examples", "tokens"}, "examples": {"learning from examples", "requests"}, "evaluation": {"trying it on unseen requests", "requests"}}
 		s.name, s.meter = stage, s.app.meter(labels[stage][0], labels[stage][1], false)

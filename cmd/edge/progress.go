@@ -62,7 +62,7 @@ func (m *meter) set(done int64) {
 		m.bar.Add64(step)
 		return
 	}
-	if now := time.Now(); now.Sub(m.last) >= plainEvery {
+	if now := time.Now(); now.Sub(m.last) >= plainEvery && (m.total <= 0 || done < m.total) { // the end has its own line
 		m.last = now
 		fmt.Fprintln(m.w, m.line())
 	}

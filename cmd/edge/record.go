@@ -70,5 +70,6 @@ func (r *record) write(cause error) (path string, sum digest.SHA256, err error) 
 		}
 	}
 	r.written = true
-	return r.app.receipts().Write(r.kind, r.body)
+	path, sum, err = r.app.receipts().Write(r.kind, r.body)
+	return path, sum, stateError(err)
 }

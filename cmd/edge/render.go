@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -86,12 +87,15 @@ func (a *app) fail(err error) int {
 
 func problemLine(p fault.Problem) string {
 	where := ""
-	if p.Line > 0 {
-		where = fmt.Sprintf("line %d: ", p.Line)
+	switch {
+	case p.File != "" && p.Line > 0:
+		where = fmt.Sprintf("%s:%d: ", filepath.Base(p.File), p.Line)
+	case p.File != "":
+		where = filepath.Base(p.File) + ": "
 	}
 	if p.Tool != "" {
 		where += p.Tool
-		if p.Parameter != "" {
+		if p.Parameter != "" && !strings.HasPrefix(p.Message, "parameter ") {
 			where += "(" + p.Parameter + ")"
 		}
 		where += ": "

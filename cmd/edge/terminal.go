@@ -29,6 +29,9 @@ func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) erro
 		GoesOn:   true,
 		Stop:     stop.Load,
 		OnText: func(text string) {
+			if !streamed {
+				done() // the meter makes way for the answer
+			}
 			streamed = true
 			fmt.Fprint(a.out, plain(text))
 		},

@@ -38,7 +38,7 @@ func (c *checker) room(f File, spec *ast.ImportSpec, name string) {
 		return
 	}
 	for _, adapter := range adapters() {
-		if under(target, adapter) && !under(f.Dir(), adapter) && !under(f.Dir(), program) {
+		if under(target, adapter) && !under(f.Dir(), adapter) && !underAny(f.Dir(), []string{program, measure}) {
 			c.report(f, spec.Pos(), name, "imports %s: only %s and tests pick an adapter", name, program)
 			return
 		}

@@ -25,7 +25,14 @@ func (c *checker) state(f File) {
 			for _, spec := range decl.Specs {
 				spec := spec.(*ast.ValueSpec)
 				for i, name := range spec.Names {
-					if name.Name == "_" || embedded(decl, spec) {
+					if name.Name == "_" {
+						// With a type it is the proof that something has it.
+						if spec.Type == nil && i < len(spec.Values) && called(spec.Values[i]) {
+							c.report(f, name.Pos(), "_", "var _: nothing runs by being imported")
+						}
+						continue
+					}
+					if embedded(decl, spec) {
 						continue
 					}
 					// var a, b = f() has one value for two names; no constant thing is made so.
@@ -36,6 +43,11 @@ func (c *checker) state(f File) {
 			}
 		}
 	}
+}
+
+func called(value ast.Expr) bool {
+	_, ok := value.(*ast.CallExpr)
+	return ok
 }
 
 func embedded(decl *ast.GenDecl, spec *ast.ValueSpec) bool {

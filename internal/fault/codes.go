@@ -36,6 +36,7 @@ const (
 	CodePathNotWritable                  Code = "path_not_writable"
 	CodeModelFileInvalid                 Code = "model_file_invalid"
 	CodeInvalidFactsFile                 Code = "invalid_facts_file"
+	CodeImprintSignatureMissing          Code = "imprint_signature_missing"
 
 	CodeImprintNotFound    Code = "imprint_not_found"
 	CodeModelNotFound      Code = "model_not_found"
@@ -47,6 +48,7 @@ const (
 	CodePendingNotFound    Code = "pending_action_not_found"
 	CodeFactsNotFound      Code = "facts_store_not_found"
 	CodeDownloadFailed     Code = "download_failed"
+	CodeUploadFailed       Code = "upload_failed"
 	CodeSandboxUnavailable Code = "sandbox_unavailable"
 
 	CodeImprintRequiresTools         Code = "imprint_requires_tools"
@@ -58,16 +60,17 @@ const (
 	CodeImprintPrefixMismatch        Code = "imprint_prefix_mismatch"
 	CodeToolsFileChanged             Code = "tools_file_changed"
 
-	CodeImprintHeaderMalformed Code = "imprint_header_malformed"
-	CodeImprintPayloadMismatch Code = "imprint_payload_mismatch"
-	CodeImprintTruncated       Code = "imprint_truncated"
-	CodeImprintTrailingData    Code = "imprint_trailing_data"
-	CodeReceiptMismatch        Code = "receipt_mismatch"
-	CodeModelDigestMismatch    Code = "model_digest_mismatch"
-	CodeRuntimeDigestMismatch  Code = "runtime_digest_mismatch"
-	CodeDownloadDigestMismatch Code = "download_digest_mismatch"
-	CodePendingMalformed       Code = "pending_action_malformed"
-	CodeFactsStoreInvalid      Code = "facts_store_invalid"
+	CodeImprintHeaderMalformed  Code = "imprint_header_malformed"
+	CodeImprintPayloadMismatch  Code = "imprint_payload_mismatch"
+	CodeImprintTruncated        Code = "imprint_truncated"
+	CodeImprintTrailingData     Code = "imprint_trailing_data"
+	CodeImprintSignatureInvalid Code = "imprint_signature_invalid"
+	CodeReceiptMismatch         Code = "receipt_mismatch"
+	CodeModelDigestMismatch     Code = "model_digest_mismatch"
+	CodeRuntimeDigestMismatch   Code = "runtime_digest_mismatch"
+	CodeDownloadDigestMismatch  Code = "download_digest_mismatch"
+	CodePendingMalformed        Code = "pending_action_malformed"
+	CodeFactsStoreInvalid       Code = "facts_store_invalid"
 
 	CodeImprintFormatUnsupported Code = "imprint_format_unsupported"
 	CodeImprintRuntimeMismatch   Code = "imprint_runtime_mismatch"
@@ -129,6 +132,7 @@ func Rows() []Row {
 		{CodePathNotWritable, Usage, "a file or folder can't be written or read with the user's rights", "choose another path, or mend its permissions"},
 		{CodeModelFileInvalid, Usage, "the file isn't a GGUF model that edge can read", "fetch it again, or name another file"},
 		{CodeInvalidFactsFile, Usage, "a line of the facts file can't be read as a fact", "mend the named line; docs/facts.md has both formats; the store was not touched"},
+		{CodeImprintSignatureMissing, Usage, "no key that is trusted has signed the imprint, and it steers the model", "give its publisher's public key with --trust KEY, or take it unsigned with --trust-unsigned"},
 
 		{CodeImprintNotFound, Missing, "no imprint by that path, id or receipt", "list what is there with: edge imprint list"},
 		{CodeModelNotFound, Missing, "the model isn't here", "fetch it with: edge setup (default model) or edge models pull NAME"},
@@ -140,6 +144,7 @@ func Rows() []Row {
 		{CodePendingNotFound, Missing, "the pending action isn't there", "list what waits with: edge tools pending list"},
 		{CodeFactsNotFound, Missing, "the facts store isn't there", "make one with: edge facts import STORE FILE"},
 		{CodeDownloadFailed, Missing, "a download failed", "check the network and run the command again: it resumes; or give the file with --from"},
+		{CodeUploadFailed, Missing, "an upload failed", "check the network, the name and the login, and run the command again: what has arrived isn't sent again"},
 		{CodeSandboxUnavailable, Missing, "--sandbox required, and this platform can't enforce it", "use --sandbox auto, which enforces what the platform can and says so"},
 
 		{CodeImprintRequiresTools, Drift, "the imprint was learned with tools, and none were given", "give the matching file with --tools"},
@@ -155,6 +160,7 @@ func Rows() []Row {
 		{CodeImprintPayloadMismatch, Corrupt, "the imprint's content doesn't match its digest", "learn again; keep the file as evidence"},
 		{CodeImprintTruncated, Corrupt, "the imprint is shorter than it declares", "copy it again, or learn again"},
 		{CodeImprintTrailingData, Corrupt, "the imprint is longer than it declares", "copy it again, or learn again"},
+		{CodeImprintSignatureInvalid, Corrupt, "a signature of a trusted key doesn't hold for this imprint", "ask its publisher; don't use the imprint"},
 		{CodeReceiptMismatch, Corrupt, "the receipt isn't what was written, or contradicts what it names", "treat its record as changed"},
 		{CodeModelDigestMismatch, Corrupt, "the model's bytes aren't the pinned ones", "remove the file and run: edge setup"},
 		{CodeRuntimeDigestMismatch, Corrupt, "an engine library's bytes aren't those that setup unpacked", "run: edge setup --repair"},

@@ -70,6 +70,7 @@ type Mismatch struct {
 // Problem is one finding in a tools file, with the place where the user can mend it.
 type Problem struct {
 	Code      Code   `json:"code"`
+	File      string `json:"file,omitempty"`
 	Tool      string `json:"tool,omitempty"`
 	Parameter string `json:"parameter,omitempty"`
 	Line      int    `json:"line,omitempty"`
@@ -141,7 +142,7 @@ func From(err error) *Error {
 		return e
 	case errors.Is(err, context.Canceled):
 		return &Error{Code: CodeCancelled, Message: "cancelled", Err: err}
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), windowsErrno(err, errHandleDiskFull, errDiskFull):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG), windowsErrno(err, errHandleDiskFull, errDiskFull):
 		return &Error{Code: CodeNoSpace, Message: err.Error(), Err: err}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), windowsErrno(err, errWriteProtect):
 		return &Error{Code: CodePathNotWritable, Message: err.Error(), Err: err}

@@ -103,7 +103,10 @@ def schema(value: object) -> Iterator[tuple[str, str]]:
 
 
 def kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
 def shorten(value: str) -> str:

@@ -60,6 +60,7 @@ def use_the_wait() -> None:
 def answer(request: dict[str, Any]) -> bytes:
     head = {"protocol": PROTOCOL, "secret": request["secret"]}
     block = b"{}"
+    file: ToolsFile | None = None
     try:
         if request.get("probe"):
             from edgestudio._probe import run
@@ -78,7 +79,10 @@ def answer(request: dict[str, Any]) -> bytes:
             error["line"] = failure.line
         if failure.traceback_sha256:
             error["traceback_sha256"] = failure.traceback_sha256
-        return joined({**head, "ok": False, "error": error}, b"", block)
+        failed: dict[str, object] = {**head, "ok": False, "error": error}
+        if file is not None:
+            failed["loaded_files"] = file.siblings.report()
+        return joined(failed, b"", block)
 
 
 def joined(head: dict[str, Any], more: bytes, sandbox: bytes | None) -> bytes:

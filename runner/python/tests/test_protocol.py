@@ -32,7 +32,8 @@ def test_inspect_answers_with_what_was_read(runner: Runner) -> None:
 def test_call_has_these_members(runner: Runner) -> None:
     answer = runner.call("f", text=TOOL)
     assert set(answer.json) == {"protocol", "secret", "ok", "op", "result", "loaded_files", "sandbox"}
-    assert set(runner.call("g").json) == {"protocol", "secret", "ok", "error", "sandbox"}
+    assert set(runner.call("g").json) == {"protocol", "secret", "ok", "error", "loaded_files", "sandbox"}
+    assert set(runner.call("f", source_sha256="0" * 64).json) == {"protocol", "secret", "ok", "error", "sandbox"}
 
 
 @pytest.mark.parametrize("op", ["inspect", "call"])

@@ -30,6 +30,12 @@ def test_what_was_loaded_is_named_and_hashed(runner: Runner) -> None:
     assert answer.json["loaded_files"] == [{"path": path.relative_to(runner.folder).as_posix(), "sha256": digest(path)} for path in (helper, init, inner, later)]
 
 
+def test_what_was_loaded_is_named_where_the_call_failed_too(runner: Runner) -> None:
+    helper = runner.write("def value(): raise ValueError\n", name="helper.py")
+    answer = runner.call("f", text="import helper\n" + TOOL)
+    assert answer.code == "tool_raised" and answer.json["loaded_files"] == [{"path": "helper.py", "sha256": digest(helper)}]
+
+
 def test_a_module_imported_by_the_function_counts(runner: Runner) -> None:
     helper = runner.write("def value(): return 7\n", name="helper.py")
     answer = runner.call("f", text="\n@edge_tool\ndef f():\n    'd'\n    import helper\n    return helper.value()\n")

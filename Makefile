@@ -7,7 +7,11 @@ PYTHON   ?= python3
 TEST_PACKAGES = pytest==8.4.2 blake3==1.0.8 jsonschema==4.25.1 rfc8785==0.1.4 jinja2==3.1.6
 export CGO_ENABLED = 0
 
-.PHONY: help demo test build setup test-go test-python test-deps bench lint generate clean
+# What make fuzz runs: FOLDER:TARGET, each for FUZZTIME. docs/testing.md lists the rest.
+FUZZ     ?= ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
+FUZZTIME ?= 60s
+
+.PHONY: help demo test build setup test-go test-python test-deps bench fuzz sweep lint generate clean
 
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,8 +40,19 @@ test-go: ## the Go suite, with the real engine and model; one package at a time,
 test-python: ## the Python package's suite
 	@$(PYTHON) -m pytest -q runner/python/tests docs/format
 
-bench: setup ## measure this machine: cold and restored first token, restore and verification rates
+bench: setup ## measure this machine: cold and restored first token, restore and verification rates, a tool's call
 	@$(PYTHON) bench/first_token.py
+	@$(GO) test -run '^$$' -bench Call -benchtime 40x ./runner
+
+fuzz: ## fuzz what takes text from models and tools, FUZZTIME for each target of FUZZ
+	@for target in $(FUZZ); do \
+		echo "fuzz $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME) "$${target%%:*}" || exit 1; \
+	done
+
+sweep: ## kill, and fail the disk of, pending actions at every system call (Linux; installs strace where it is missing)
+	@command -v strace >/dev/null || { apt-get update -qq && apt-get install -y -qq strace >/dev/null; }
+	@$(GO) test -tags sweep -run Sweep -v ./tools
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l .)" || { echo "gofmt:"; gofmt -l .; exit 1; }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"edge/internal/canon"
 	"edge/tools"
@@ -199,13 +200,22 @@ func stretches(kind source, request string, words []word) []stretch {
 			continue
 		}
 		for j := i + 1; j <= len(words) && j-i <= longestStretch; j++ {
-			value, err := canon.Marshal(request[words[i].start:words[j-1].end])
+			value, err := quoted(request[words[i].start:words[j-1].end])
 			if err == nil {
 				list = append(list, stretch{i, j, value})
 			}
 		}
 	}
 	return list
+}
+
+// quoted is canon.Marshal of a text, without its cost where the text needs no escape: a long request has thousands of
+// stretches.
+func quoted(text string) (json.RawMessage, error) {
+	if strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == utf8.RuneError }) < 0 {
+		return json.RawMessage(`"` + text + `"`), nil
+	}
+	return canon.Marshal(text)
 }
 
 // features describe a stretch by what is around it and by its shape.

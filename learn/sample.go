@@ -12,6 +12,7 @@ import (
 	strict "github.com/go-json-experiment/json"
 
 	"edge/internal/canon"
+	"edge/internal/digest"
 	"edge/internal/fault"
 	"edge/tools"
 )
@@ -28,6 +29,9 @@ type Sample struct {
 	Profile  Profile   `json:"profile"`
 	Examples []Example `json:"examples"`
 	Holdout  []Example `json:"holdout"` // never learned from, only evaluated on
+
+	// SHA256 digests the bytes that were read; only ReadSample sets it.
+	SHA256 digest.SHA256 `json:"-"`
 }
 
 // Profile is what the assistant knows about itself and its user.
@@ -80,6 +84,7 @@ func ReadSample(path string, set *tools.ActiveSet) (*Sample, error) {
 		e.Message = path + ": " + e.Message
 		return nil, e
 	}
+	s.SHA256 = digest.SHA256Of(raw)
 	return s, nil
 }
 

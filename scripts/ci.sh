@@ -1,10 +1,15 @@
 #!/bin/sh
-# Runs the suite and fails on any skipped test: here the engine, the model and Python are all required.
+# Runs the suite and fails on any skipped test: here the engine, the model and Python are all required. Then it fuzzes.
+# What issue 4 wants in full is done in full here: EDGE_RACE_ROUNDS, EDGE_MANY_CALLS, FUZZTIME.
 set -eu
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+export EDGE_RACE_ROUNDS="${EDGE_RACE_ROUNDS:-200}" EDGE_MANY_CALLS="${EDGE_MANY_CALLS:-1000}"
 status=0
 make test GOFLAGS="${GOFLAGS:-} -v" >"$log" 2>&1 || status=$?
+# What a sandboxed tool may do, probe by probe, and what was counted.
+sed -nE '/_test\.go:[0-9]+: kernel /,/^--- /{/^--- /!p;}' "$log"
+grep -hoE '[0-9]+ (processes|commands) × .*|[0-9]+ calls: heap .*' "$log" || true
 grep -E '^(ok|FAIL|---? FAIL|panic:|[0-9]+ (passed|failed)|=+ .*(passed|failed|error).*=+|make: )' "$log" || true
 skips=$(grep -cE '^ *--- SKIP|[0-9]+ skipped' "$log" || true)
 if [ "$skips" != 0 ]; then
@@ -14,5 +19,12 @@ if [ "$skips" != 0 ]; then
 fi
 if [ "$status" != 0 ]; then
 	tail -n 60 "$log"
+	exit "$status"
 fi
-exit "$status"
+make -s fuzz FUZZTIME="${FUZZTIME:-60s}" >"$log" 2>&1 || status=$?
+if [ "$status" != 0 ]; then
+	tail -n 60 "$log"
+	exit "$status"
+fi
+# Of each target its name, its last count and its verdict.
+awk '/^fuzz: elapsed/ { last = $0; next } /^ok / { print last } /^(fuzz|ok) / { print }' "$log"

@@ -19,9 +19,11 @@ import (
 	"edge/tools"
 )
 
-type callOptions struct {
+// options are the program's flags.
+type options struct {
 	dir, category, model   string
 	first, shared, threads int
+	engine                 bool
 }
 
 // The arms whose calls the model writes.
@@ -46,7 +48,7 @@ type asking struct {
 }
 
 // calls asks a model and writes DIR/calls/CATEGORY.jsonl.
-func calls(ctx context.Context, o callOptions, out io.Writer) error {
+func calls(ctx context.Context, o options, out io.Writer) error {
 	rows, err := readRows(o.dir, o.category)
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func calls(ctx context.Context, o callOptions, out io.Writer) error {
 }
 
 // askAll asks every request in every way.
-func askAll(ctx context.Context, w learn.World, rows []row, o callOptions, out io.Writer) ([]answered, error) {
+func askAll(ctx context.Context, w learn.World, rows []row, o options, out io.Writer) ([]answered, error) {
 	a := &asking{World: w}
 	if err := a.makeSession(ctx, rows); err != nil {
 		return nil, err
@@ -114,7 +116,7 @@ func askAll(ctx context.Context, w learn.World, rows []row, o callOptions, out i
 }
 
 // pick takes the first requests, of all or of those whose functions enough requests share.
-func pick(rows []row, o callOptions) []row {
+func pick(rows []row, o options) []row {
 	count := map[string]int{}
 	for _, r := range rows {
 		count[r.key()]++

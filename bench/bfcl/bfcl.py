@@ -20,8 +20,10 @@ import types
 import venv
 
 PACKAGE = "bfcl-eval==2026.3.23"
-# category -> how many requests, from its beginning, the model is asked: as many as a few minutes of two cores allow
-CATEGORIES = {"simple_python": 40, "multiple": 100, "irrelevance": 60, "live_multiple": 40}
+# How many requests of each category, from its beginning, the model is asked: as many as some minutes of one core allow.
+CATEGORIES = {"simple_python": 30, "multiple": 100, "irrelevance": 40, "live_multiple": 50}
+# In this category they are those whose functions at least so many requests share, so that one can be learned from others.
+SHARED = {"live_multiple": 8}
 MODEL_NAME = "edge"
 
 
@@ -94,41 +96,63 @@ def checker():
     return check
 
 
+def judge(check, row, call, category):
+    """Whether a call is right, and whether it is at least of the right function."""
+    if row["truth"] is None:  # the leaderboard's rule for irrelevance: no call
+        return {"tool": call is None, "call": call is None, "error": None if call is None else "irrelevance_error"}
+    (wanted,) = row["truth"][0]
+    if call is None:
+        return {"tool": False, "call": False, "error": "no call"}
+    outcome = check(row, call, category)
+    error = None if outcome["valid"] else outcome["error_type"]
+    return {"tool": call["tool_name"] == wanted.replace(".", "_"), "call": outcome["valid"], "error": error}
+
+
+def judge_choices(row, choices, verdict):
+    """A choice is as good as the call that was written for the function it names, and wrong where that is another one."""
+    (wanted,) = row["truth"][0]
+    for way in ("states", "centred", "words", "both"):
+        right = choices.get(way) == wanted.replace(".", "_")
+        for values, arm in (("free", "function given"), ("from request", "function given, from request")):
+            verdict[f"chosen by {way}, values {values}"] = {"tool": right, "call": right and verdict[arm]["call"]}
+
+
 def score(folder):
-    """Judges every call that the Go program wrote, and prints one table."""
+    """Judges every call that the Go program wrote: first those of the ground truth, then the model's."""
     check = checker()
+
+    def each(kind):
+        for category in CATEGORIES:
+            path = os.path.join(folder, kind, category + ".jsonl")
+            if os.path.exists(path):
+                rows = {row["id"]: row for row in lines(os.path.join(folder, "data", category + ".jsonl"))}
+                yield category, [(rows[got["id"]], got) for got in lines(path)]
+
+    for category, pairs in each("truth"):
+        verdicts = [judge(check, row, call, category)["call"] for row, got in pairs for call in got["calls"].values()]
+        if verdicts:
+            print(f"{category}: the package's checker takes {sum(verdicts)} of {len(verdicts)} calls of the ground truth")
+
     table = []
-    for path in sorted(glob.glob(os.path.join(folder, "calls", "*.jsonl"))):
-        category = os.path.splitext(os.path.basename(path))[0]
-        rows = {row["id"]: row for row in lines(os.path.join(folder, "data", category + ".jsonl"))}
+    for category, pairs in each("calls"):
         judged = []
-        for got in lines(path):
-            row, verdict = rows[got["id"]], {}
-            for arm, call in got.get("calls", {}).items():
-                if row["truth"] is None:  # the leaderboard's rule for irrelevance: no call
-                    verdict[arm] = {"valid": call is None, "tool": call is None, "error_type": None if call is None else "irrelevance_error"}
-                    continue
-                # Names as edge has them; the checker makes the same change to the expected ones.
-                (wanted,) = row["truth"][0]
-                outcome = check(row, call, category)
-                verdict[arm] = {
-                    "valid": outcome["valid"], "tool": bool(call) and call["tool_name"] == wanted.replace(".", "_"),
-                    "error_type": None if outcome["valid"] else "no call" if call is None else outcome["error_type"],
-                }
-            judged.append({"id": got["id"], "refused": got.get("refused"), "verdict": verdict})
+        for row, got in pairs:
+            verdict = {arm: judge(check, row, call, category) for arm, call in got.get("calls", {}).items()}
+            if got.get("choices"):
+                judge_choices(row, got["choices"], verdict)
+            judged.append({"id": row["id"], "refused": got.get("refused"), "verdict": verdict})
         write(os.path.join(folder, "scores", category + ".jsonl"), judged)
-        arms = sorted({arm for j in judged for arm in j["verdict"]})
-        for arm in arms:
-            # A row whose functions edge refuses has no verdict, and counts as wrong.
-            of = [j for j in judged if arm in j["verdict"] or j["refused"]]
+        refused = sum(1 for j in judged if j["refused"])
+        for arm in dict.fromkeys(arm for j in judged for arm in j["verdict"]):
+            verdicts = [j["verdict"][arm] for j in judged if arm in j["verdict"]]
+            # A request whose functions edge refuses has no verdict, and counts as wrong.
             table.append({
-                "category": category, "arm": arm, "n": len(of), "refused": sum(1 for j in of if j["refused"]),
-                "tool": sum(j["verdict"][arm]["tool"] for j in of if arm in j["verdict"]),
-                "valid": sum(j["verdict"][arm]["valid"] for j in of if arm in j["verdict"]),
+                "category": category, "arm": arm, "n": len(verdicts) + refused, "refused": refused,
+                "tool": sum(v["tool"] for v in verdicts), "call": sum(v["call"] for v in verdicts),
             })
-    print(f"{'category':<14} {'arm':<24} {'N':>4} {'refused':>8} {'right tool':>11} {'checker: right':>15}")
+    print(f"{'category':<14} {'arm':<38} {'N':>4} {'refused':>8} {'function':>9} {'call':>5}")
     for t in table:
-        print(f"{t['category']:<14} {t['arm']:<24} {t['n']:>4} {t['refused']:>8} {t['tool']:>11} {t['valid']:>15}")
+        print(f"{t['category']:<14} {t['arm']:<38} {t['n']:>4} {t['refused']:>8} {t['tool']:>9} {t['call']:>5}")
     with open(os.path.join(folder, "scores.json"), "w", encoding="utf-8") as f:
         json.dump(table, f, indent=1)
 
@@ -147,6 +171,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     repository = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     steps = options.steps.split(",")
+    model = ["-model", options.model] if options.model else []
     if "install" in steps:
         install(folder)
 
@@ -163,7 +188,8 @@ def main():
     if "calls" in steps:
         for category, n in CATEGORIES.items():
             if options.only in (None, category):
-                program("calls", "-dir", folder, "-category", category, "-n", str(options.first or n), "-threads", options.threads, *(["-model", options.model] if options.model else []))
+                program("calls", "-dir", folder, "-category", category, "-n", str(options.first or n),
+                        "-shared", str(SHARED.get(category, 0)), "-threads", options.threads, *model)
     if "score" in steps:
         in_environment("score")
 

@@ -25,12 +25,13 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bfcl schemas|calls", flag.ContinueOnError)
-	var o callOptions
+	var o options
 	flags.StringVar(&o.dir, "dir", "", "folder with data/, where the reports go")
+	flags.BoolVar(&o.engine, "engine", false, "schemas: read the grammars with the engine's own code")
 	flags.StringVar(&o.category, "category", "multiple", "calls: which category")
 	flags.IntVar(&o.first, "n", 100, "calls: how many requests, from the first")
 	flags.IntVar(&o.shared, "shared", 0, "calls: only requests whose functions so many requests share, and learn from the others of them")
-	flags.StringVar(&o.model, "model", models.DefaultModel, "calls: which model")
+	flags.StringVar(&o.model, "model", models.DefaultModel, "which model")
 	flags.IntVar(&o.threads, "threads", 1, "calls: threads that compute")
 	if len(args) == 0 {
 		flags.Usage()
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch args[0] {
 	case "schemas":
-		return schemas(ctx, o.dir, out)
+		return schemas(ctx, o, out)
 	case "calls":
 		return calls(ctx, o, out)
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"edge/learn"
 	"edge/tools"
@@ -19,32 +21,14 @@ func (a *asking) learnFromOthers(ctx context.Context, rows []row, views []looked
 		if err != nil {
 			return err
 		}
-		var requests [][]learn.Vector
-		var labels []string
-		var examples []learn.Example
-		taught := map[string]bool{}
-		for j, other := range rows {
-			if j == i || other.key() != r.key() {
-				continue
-			}
-			example, ok, err := lesson(set, other)
-			if err != nil {
-				return err
-			}
-			if ok {
-				requests, labels, examples = append(requests, views[j].request), append(labels, example.Call.ToolName), append(examples, example)
-				taught[example.Call.ToolName] = true
-			}
-		}
-		for k, t := range views[i].tools {
-			if !taught[t.Name] {
-				requests, labels = append(requests, views[i].descriptions[k]), append(labels, t.Name)
-			}
+		from, err := lessonsFor(set, rows, views, i)
+		if err != nil {
+			return err
 		}
 		if err := a.bring(ctx, set, r); err != nil {
 			return err
 		}
-		replier := learn.NewReplier(a.World, set, &learn.Learned{Head: learn.TrainHead(requests, labels), Examples: examples})
+		replier := learn.NewReplier(a.World, set, &learn.Learned{Head: learn.TrainHead(from.requests, from.labels), Examples: from.examples})
 		if _, err := a.ask(ctx, r.Request); err != nil {
 			return err
 		}
@@ -55,7 +39,39 @@ func (a *asking) learnFromOthers(ctx context.Context, rows []row, views []looked
 	return nil
 }
 
-// lesson is a request with the first call of its ground truth; ok is false where edge doesn't accept that call.
+// lessons are what a head and arguments are learned from.
+type lessons struct {
+	requests [][]learn.Vector
+	labels   []string
+	examples []learn.Example
+}
+
+// lessonsFor gathers the other requests with the functions of request i, and the descriptions of functions without one.
+func lessonsFor(set *tools.ActiveSet, rows []row, views []looked, i int) (from lessons, err error) {
+	for j, other := range rows {
+		if j == i || other.key() != rows[i].key() {
+			continue
+		}
+		example, ok, err := lesson(set, other)
+		if err != nil {
+			return from, err
+		}
+		if ok {
+			from.requests = append(from.requests, views[j].request)
+			from.labels = append(from.labels, example.Call.ToolName)
+			from.examples = append(from.examples, example)
+		}
+	}
+	for k, t := range views[i].tools {
+		if !slices.Contains(from.labels, t.Name) {
+			from.requests, from.labels = append(from.requests, views[i].descriptions[k]), append(from.labels, t.Name)
+		}
+	}
+	return from, nil
+}
+
+// lesson is a request with the shortest call of its ground truth: the first value of each parameter, and none where it may
+// be left out. ok is false where edge doesn't accept that call.
 func lesson(set *tools.ActiveSet, r row) (e learn.Example, ok bool, err error) {
 	name, allowed, found := r.wanted()
 	if !found {
@@ -65,7 +81,13 @@ func lesson(set *tools.ActiveSet, r row) (e learn.Example, ok bool, err error) {
 	if !found {
 		return e, false, nil
 	}
-	list, err := truthCalls(allowed, tool.Parameters)
+	needed := map[string][]json.RawMessage{}
+	for name, values := range allowed {
+		if !slices.ContainsFunc(values, func(v json.RawMessage) bool { return string(v) == `""` }) {
+			needed[name] = values
+		}
+	}
+	list, err := truthCalls(needed, tool.Parameters)
 	if err != nil {
 		return e, false, err
 	}

@@ -48,12 +48,8 @@ func whole(set *tools.ActiveSet) (string, error) {
 }
 
 // examine makes the report of a category, and gives the calls of its ground truth for the package's own checker.
-func examine(ctx context.Context, category string, rows []row) (report schemaReport, truths []answered, err error) {
+func examine(reader *reader, category string, rows []row) (report schemaReport, truths []answered, err error) {
 	report = schemaReport{Category: category, Requests: len(rows), Refused: map[string]int{}, RefusedRequests: map[string]int{}, Exceptions: []truthException{}}
-	reader, err := newReader(ctx)
-	if err != nil {
-		return report, nil, err
-	}
 	for _, r := range rows {
 		sets := map[string]*tools.ActiveSet{}
 		for _, f := range r.Functions {
@@ -154,18 +150,30 @@ func (report *schemaReport) truth(reader *reader, r row, sets map[string]*tools.
 }
 
 // schemas makes the reports of all categories, prints them, and writes DIR/schemas.json and DIR/truth/CATEGORY.jsonl.
-func schemas(ctx context.Context, dir string, out io.Writer) error {
+func schemas(ctx context.Context, o options, out io.Writer) error {
+	reader, err := newReader(ctx)
+	if err != nil {
+		return err
+	}
+	if o.engine {
+		w, err := open(ctx, o.model, o.threads)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		reader.model = w.Model
+	}
 	var reports []schemaReport
 	for _, category := range categories() {
-		rows, err := readRows(dir, category)
+		rows, err := readRows(o.dir, category)
 		if err != nil {
 			return err
 		}
-		report, truths, err := examine(ctx, category, rows)
+		report, truths, err := examine(reader, category, rows)
 		if err != nil {
 			return err
 		}
-		if err := writeLines(filepath.Join(dir, "truth", category+".jsonl"), truths); err != nil {
+		if err := writeLines(filepath.Join(o.dir, "truth", category+".jsonl"), truths); err != nil {
 			return err
 		}
 		report.print(out)
@@ -175,7 +183,7 @@ func schemas(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, "schemas.json"), text)
+	return writeFile(filepath.Join(o.dir, "schemas.json"), text)
 }
 
 func (report *schemaReport) print(out io.Writer) {

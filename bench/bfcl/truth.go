@@ -73,6 +73,8 @@ func truthValues(values []json.RawMessage, schema json.RawMessage, optional bool
 		switch text := strings.TrimSpace(string(value)); {
 		case text == `""` && optional:
 			absent = true
+		case text == `""` && !admitsText(schema):
+			// Neither can it be left out, nor is it a text.
 		case strings.HasPrefix(text, "{"):
 			objects, err := truthObjects(value, schema)
 			if err != nil {
@@ -105,6 +107,18 @@ func truthValues(values []json.RawMessage, schema json.RawMessage, optional bool
 		list = append(list, nil)
 	}
 	return list, nil
+}
+
+// admitsText reports whether a parameter's schema, if there is one, has strings among its types.
+func admitsText(schema json.RawMessage) bool {
+	var typed struct {
+		Type any `json:"type"`
+	}
+	if schema == nil || json.Unmarshal(schema, &typed) != nil {
+		return true
+	}
+	types, several := typed.Type.([]any)
+	return several && slices.Contains(types, "string") || typed.Type == "string"
 }
 
 func truthObjects(value, schema json.RawMessage) ([]json.RawMessage, error) {

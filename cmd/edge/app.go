@@ -191,5 +191,9 @@ func (a *app) newRunner(mode runner.SandboxMode) (*runner.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runner.New(runner.Config{Environ: a.environ, Stderr: a.err, Sandbox: mode, Executable: self, Rand: rand.Reader})
+	printed := a.err
+	if a.terminal {
+		printed = &toolOutput{w: a.err}
+	}
+	return runner.New(runner.Config{Environ: a.environ, Stderr: printed, Sandbox: mode, Executable: self, Rand: rand.Reader})
 }

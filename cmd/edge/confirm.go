@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -72,10 +72,20 @@ func (a *app) confirm(ctx context.Context, path, token string, record *record) e
 	if out.ResultSHA256 != nil {
 		outcome = *out.ResultSHA256
 	}
-	if err := errors.Join(runErr, store.Finish(claimed, outcome)); err != nil {
-		return err
+	finishErr := store.Finish(claimed, outcome)
+	if runErr != nil {
+		if finishErr != nil {
+			a.notify("the end of the action can't be recorded: " + finishErr.Error())
+		}
+		return fault.From(runErr).WithHint("it was confirmed and isn't run again: see what it did, and ask for the action again if it must run once more")
 	}
-	return a.finishCall(out, nil, record)
+	if finishErr != nil {
+		return fmt.Errorf("%s ran, and its end can't be recorded: %w", out.ToolName, finishErr)
+	}
+	if err := a.finishCall(out, nil, record); err != nil {
+		return fmt.Errorf("%s ran, and that can't be told in full: %w", out.ToolName, err)
+	}
+	return nil
 }
 
 // rebind freezes the bound file again and makes sure that it is what was offered.
@@ -117,7 +127,7 @@ func (a *app) pendingCommand() *cobra.Command {
 			}
 			return a.print(map[string]any{"schema": "edge.pending/v1", "ok": true, "actions": actions}, func() {
 				for _, p := range actions {
-					a.say("%-9s %-20s %s  %s", p.State, p.ToolName, p.ExpiresAt.Format("2006-01-02T15:04:05Z07:00"), p.Path)
+					a.say("%-9s %-20s %s  %s", p.State, tools.EscapeForDisplay(p.ToolName), p.ExpiresAt.Format("2006-01-02T15:04:05Z07:00"), p.Path)
 				}
 				if len(actions) == 0 {
 					a.say("nothing waits")
@@ -141,7 +151,7 @@ func (a *app) pendingCommand() *cobra.Command {
 			return a.print(map[string]any{"schema": "edge.pending_prune/v1", "ok": true, "removed": pruned.Removed, "cut_off": pruned.Cutoff}, func() {
 				a.say("removed %d actions", len(pruned.Removed))
 				for _, p := range pruned.Cutoff {
-					a.say("kept %s (%s): it was confirmed and never recorded an end; remove it with --cut-off once you know what it did", p.Path, p.ToolName)
+					a.say("kept %s (%s): it was confirmed and never recorded an end; remove it with --cut-off once you know what it did", p.Path, tools.EscapeForDisplay(p.ToolName))
 				}
 			})
 		},

@@ -107,11 +107,7 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	if err != nil {
 		return err
 	}
-	sampleSum, err := digest.SHA256File(f.sample)
-	if err != nil {
-		return err
-	}
-	record.set("sample_file_sha256", sampleSum)
+	record.set("sample_file_sha256", sample.SHA256)
 	w, err := a.load(ctx, f.engineFlags)
 	if err != nil {
 		return err
@@ -196,7 +192,11 @@ func summary(e learn.Evaluation) map[string]any {
 }
 
 func (a *app) sayLearned(r learnResult) {
-	a.say("Learned %d tools in %d tokens with %s (%s).", len(r.Tools), r.Tokens, r.Model.Name, r.Engine.Name)
+	what := fmt.Sprintf("%d tools", len(r.Tools))
+	if len(r.Tools) == 0 {
+		what = "a profile"
+	}
+	a.say("Learned %s in %d tokens with %s (%s).", what, r.Tokens, r.Model.Name, r.Engine.Name)
 	a.say("  prefix decoded in %.1f s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, float64(r.PayloadBytes)/1e6)
 	if e := r.Evaluation; e.Learned != nil && e.Baseline != nil {
 		a.say("  on %d requests it has not seen:      right tool   exact call   no tool when none is meant", e.Holdout)

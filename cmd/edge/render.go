@@ -82,6 +82,9 @@ func (a *app) fail(err error) int {
 		fmt.Fprintf(a.err, "      %s: got %s, want %s\n", m.Field, m.Got, m.Want)
 	}
 	fmt.Fprintf(a.err, "      → %s\n", e.NextStep())
+	if a.receipt != "" {
+		fmt.Fprintf(a.err, "      receipt  %s\n", a.receipt)
+	}
 	return e.Class().Exit()
 }
 

@@ -11,7 +11,7 @@ export CGO_ENABLED = 0
 FUZZ     ?= ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
 FUZZTIME ?= 60s
 
-.PHONY: help demo test build setup test-go test-python test-deps bench fuzz sweep lint generate clean
+.PHONY: help demo test build setup test-go test-python test-deps bench bfcl fuzz sweep lint generate clean
 
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,7 +38,7 @@ test-go: ## the Go suite, with the real engine and model; one package at a time,
 	@$(GO) test -p 1 -timeout 20m ./...
 
 test-python: ## the Python package's suite
-	@$(PYTHON) -m pytest -q runner/python/tests docs/format
+	@$(PYTHON) -m pytest -q runner/python/tests docs/format bench/bfcl
 
 bench: setup ## measure this machine: cold and restored first token, restore and verification rates, a tool's call
 	@$(PYTHON) bench/first_token.py
@@ -53,6 +53,9 @@ fuzz: ## fuzz what takes text from models and tools, FUZZTIME for each target of
 sweep: ## kill, and fail the disk of, pending actions at every system call (Linux; installs strace where it is missing)
 	@command -v strace >/dev/null || { apt-get update -qq && apt-get install -y -qq strace >/dev/null; }
 	@$(GO) test -tags sweep -run Sweep -v ./tools
+
+bfcl: setup ## the Berkeley Function-Calling Leaderboard's data and checker; half an hour of one core (docs/bfcl.md)
+	@$(PYTHON) bench/bfcl/bfcl.py $(BFCL)
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l .)" || { echo "gofmt:"; gofmt -l .; exit 1; }

@@ -139,8 +139,10 @@ func toolsFile(path string) (string, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.New(fault.CodeToolsFileNotFound, "tools file %s isn't there", path)
-	case err != nil:
+	case errors.Is(err, fs.ErrPermission):
 		return "", err
+	case err != nil: // a link to itself, a name that is too long, a file where a folder should be
+		return "", fault.New(fault.CodeToolsFileNotFound, "tools file: %w", err)
 	case !info.Mode().IsRegular():
 		return "", fault.New(fault.CodeToolsFileNotFound, "tools file %s isn't a regular file", path)
 	}

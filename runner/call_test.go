@@ -97,6 +97,8 @@ func TestInspectRefuses(t *testing.T) {
 	}{
 		{"a missing file", filepath.Join(b.project, "none.py"), fault.CodeToolsFileNotFound},
 		{"a folder", b.project, fault.CodeToolsFileNotFound},
+		{"a file where a folder should be", filepath.Join(b.write("@edge_tool\n"), "tools.py"), fault.CodeToolsFileNotFound},
+		{"a name that is too long", filepath.Join(b.project, strings.Repeat("x", 5000)), fault.CodeToolsFileNotFound},
 		{"a top level that never ends", b.write("@edge_tool\ndef f():\n    'd'\nwhile True: pass\n"), fault.CodeRunnerTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {

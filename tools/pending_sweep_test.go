@@ -72,8 +72,8 @@ func plain(t *testing.T, args ...string) played {
 	return played{out: string(out)}
 }
 
-// callsOf gives the names of the system calls that a process makes between its first look at the store and its end.
-func callsOf(t *testing.T, dir string, args ...string) []string {
+// traceOf gives the system calls that a process makes from its first look at the store to its end, a line each.
+func traceOf(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "strace")
 	cmd := playing(t, args...)
@@ -90,8 +90,14 @@ func callsOf(t *testing.T, dir string, args ...string) []string {
 	if !found {
 		t.Fatalf("the trace doesn't name %s", dir)
 	}
+	return strings.Split(string(text), "\n")
+}
+
+// callsOf gives the names of those calls.
+func callsOf(t *testing.T, dir string, args ...string) []string {
+	t.Helper()
 	var names []string
-	for line := range strings.Lines(string(text)) {
+	for _, line := range traceOf(t, dir, args...) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
 			continue
@@ -259,6 +265,30 @@ func TestSweepConfirm(t *testing.T) {
 		}
 	})
 	t.Log(ends)
+}
+
+// A power cut can't be swept. What outlives it is what was synced before the next step: the claim and its folder before
+// the action, each file before its rename, and its folder after it.
+func TestSweepSyncs(t *testing.T) {
+	dir := t.TempDir()
+	path, token := offered(t, dir)
+	inOrder(t, traceOf(t, dir, playConfirm, dir, path, token),
+		`.claim", O_WRONLY|O_CREAT|O_EXCL`, "fsync(", `openat(AT_FDCWD, "`+dir+`", `, "fsync(", `.effect"`,
+		`.tmp", O_RDWR|O_CREAT|O_EXCL`, "write(", "fsync(", ".done\"", `openat(AT_FDCWD, "`+dir+`", `, "fsync(")
+	inOrder(t, traceOf(t, dir, playCreate, dir),
+		`.tmp", O_RDWR|O_CREAT|O_EXCL`, "fchmod(", "write(", "fsync(", ".json\"", `openat(AT_FDCWD, "`+dir+`", `, "fsync(", "write(1, ")
+}
+
+func inOrder(t *testing.T, trace []string, steps ...string) {
+	t.Helper()
+	for _, line := range trace {
+		if len(steps) > 0 && strings.Contains(line, steps[0]) {
+			steps = steps[1:]
+		}
+	}
+	if len(steps) > 0 {
+		t.Errorf("these steps didn't follow: %q in\n%s", steps, strings.Join(trace, "\n"))
+	}
 }
 
 func TestSweepPrune(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"edge/internal/fault"
 	"edge/internal/home"
+	"edge/models"
 )
 
 // Without libffi only the engine is missing, and every command says so or works.
@@ -55,7 +56,7 @@ func TestWithoutLibffi(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(p.home, "models"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"runtime", filepath.Join("models", "smollm2-135m.gguf")} {
+	for _, name := range []string{"runtime", filepath.Join("models", models.DefaultModel+".gguf")} {
 		if err := os.Symlink(filepath.Join(string(s), name), filepath.Join(p.home, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,11 @@ func (a *app) validateCommand() *cobra.Command {
 				return err
 			}
 			return a.print(r, func() {
-				a.say("%s: %d tools are good", args[0], len(r.Tools))
+				if len(r.Tools) == 1 {
+					a.say("%s: 1 tool is good", plain(args[0]))
+				} else {
+					a.say("%s: %d tools are good", plain(args[0]), len(r.Tools))
+				}
 				a.sayWarnings(r)
 			})
 		},
@@ -197,6 +201,9 @@ func (a *app) freezeForCall(ctx context.Context, f *toolFlags, name string, r *r
 		var names []string
 		for _, t := range in.Tools {
 			names = append(names, t.Name)
+		}
+		if slices.Contains(names, name) {
+			return nil, err // the selection is wrong, not the name
 		}
 		return nil, fault.New(fault.CodeUnknownTool, "%s has no tool %q; it has %s", f.file, name, strings.Join(names, ", "))
 	}

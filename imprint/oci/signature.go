@@ -167,7 +167,7 @@ func (c *Client) trust(ctx context.Context, p place, a artifact, manifest ocispe
 	var bad, unread error
 	signatures := 0
 	for _, d := range found {
-		raw, err := c.envelope(ctx, p, d, manifest)
+		raw, err := c.envelope(ctx, p, d)
 		if ctx.Err() != nil {
 			return digest.SHA256{}, ctx.Err()
 		}
@@ -205,8 +205,8 @@ func (c *Client) trust(ctx context.Context, p place, a artifact, manifest ocispe
 // errNoSignature says that something refers to the imprint for another reason.
 var errNoSignature = errors.New("it isn't a signature")
 
-// envelope reads the envelope of a signature whose manifest d describes.
-func (c *Client) envelope(ctx context.Context, p place, d, imprint ocispec.Descriptor) ([]byte, error) {
+// envelope reads the envelope of a signature whose manifest d describes. What it is a signature of, the envelope says.
+func (c *Client) envelope(ctx context.Context, p place, d ocispec.Descriptor) ([]byte, error) {
 	if !sha256Digest(d.Digest) || d.Size > maxManifest {
 		return nil, errNoSignature
 	}
@@ -218,8 +218,6 @@ func (c *Client) envelope(ctx context.Context, p place, d, imprint ocispec.Descr
 	switch {
 	case err != nil || m.ArtifactType != SignatureType:
 		return nil, errNoSignature
-	case m.Subject == nil || m.Subject.Digest != imprint.Digest:
-		return nil, errors.New("it refers to another manifest")
 	case len(m.Layers) != 1 || m.Layers[0].MediaType != EnvelopeType:
 		return nil, fmt.Errorf("it has %d layers, want one of type %q", len(m.Layers), EnvelopeType)
 	}

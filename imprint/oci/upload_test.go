@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
@@ -101,7 +102,7 @@ func TestAnInterruptedPush(t *testing.T) {
 	ctx, cancel := cancelable(t)
 	host := newRegistry(t, when(isUpload, func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		cancel()
-		<-r.Context().Done()
+		io.Copy(io.Discard, r.Body) // ends with the connection
 	}))
 	_, err := quick().Push(ctx, m.open(t), target(t, host+"/x:v1"), oci.PushOptions{})
 	if fault.From(err).Code != fault.CodeCancelled {
@@ -235,3 +236,16 @@ type tally struct{ n *int64 }
 func (p *tally) Start(int64) { *p.n = 0 }
 func (p *tally) Add(n int64) { *p.n += n }
 func (p *tally) Done()       {}
+
+// A registry that takes nothing any more is left after a while.
+func TestAnUploadThatStalls(t *testing.T) {
+	m := makeImprint(t, 1)
+	end := make(chan struct{})
+	host := newRegistry(t, when(isUpload, func(http.ResponseWriter, *http.Request, http.Handler) { <-end }))
+	t.Cleanup(func() { close(end) })
+	c := oci.New(oci.Config{Wait: time.Microsecond, Attempts: 2, Stall: 50 * time.Millisecond})
+	_, err := c.Push(t.Context(), m.open(t), target(t, host+"/x:v1"), oci.PushOptions{})
+	if !fault.Is(err, fault.CodeUploadFailed) || !strings.Contains(err.Error(), "nothing moved") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -56,6 +56,9 @@ func TestPlantedDefects(t *testing.T) {
 		{"the leaderboard's runner picks", "bench/bfcl/engine.go", `import "edge/inference/llamacpp"`, ""},
 		{"another measure picks", "bench/a.go", `import "edge/inference/llamacpp"`, "2: imports edge/inference/llamacpp: only cmd/edge and tests pick an adapter"},
 		{"a test picks", "chat/a_test.go", `import "edge/inference/llamacpp"`, ""},
+		{"the gate picks what carries its files", "imprint/a.go", `import "edge/imprint/oci"`, "2: imports edge/imprint/oci: only"},
+		{"what carries imprints uses them", "imprint/oci/a.go", "import (\n\"net/http\"\n\"edge/imprint\"\n\"oras.land/oras-go/v2/registry\"\n)", ""},
+		{"it uses tools", "imprint/oci/a.go", `import "edge/tools"`, "2: imports edge/tools: imprint imports leaves only"},
 		{"an adapter's own parts", "inference/llamacpp/a.go", `import "edge/inference/llamacpp/pins"`, ""},
 
 		// Foreign code and processes.
@@ -66,6 +69,12 @@ func TestPlantedDefects(t *testing.T) {
 		{"purego in the program", "cmd/edge/a.go", `import "github.com/ebitengine/purego"`, "2: imports github.com/ebitengine/purego: memory"},
 		{"ffi", "runner/a.go", `import "github.com/jupiterrider/ffi"`, "2: imports github.com/jupiterrider/ffi: memory"},
 		{"where it belongs", "inference/llamacpp/a.go", "import (\n\"unsafe\"\n\"github.com/hybridgroup/yzma/pkg/llama\"\n)", ""},
+		{"the network in chat", "chat/a.go", `import "net/http"`, "2: imports net/http: only setup, pull and push"},
+		{"a connection in the gate", "imprint/a.go", "import \"net\"\nfunc f() { net.Dial(``, ``) }", "3: uses net.Dial: only setup, pull and push"},
+		{"a dialer in a tool's way", "runner/a.go", "import \"net\"\nvar _ net.Conn = &net.Dialer{}", "3: uses net.Dialer: only setup, pull and push"},
+		{"a registry in the program", "cmd/edge/a.go", `import "oras.land/oras-go/v2"`, "2: imports oras.land/oras-go/v2: only setup, pull and push"},
+		{"addresses aren't connections", "chat/a.go", `import "net/netip"`, ""},
+		{"the network in a test", "chat/a_test.go", `import "net/http/httptest"`, ""},
 		{"cgo", "inference/llamacpp/a.go", `import "C"`, "2: imports C: edge builds without cgo"},
 		{"a process in chat", "chat/a.go", `import "os/exec"`, "2: imports os/exec: only the runner"},
 		{"a process in the program", "cmd/edge/doctor.go", `import "os/exec"`, "2: imports os/exec: only the runner"},

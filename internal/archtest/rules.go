@@ -50,10 +50,11 @@ func leafExtras() map[string][]string {
 	}
 }
 
-// adapters are the packages behind a port: only the program and the measure pick one, and tests do.
+// adapters are the packages behind a port, and what carries imprints over the network: only the program and the measure
+// pick one, and tests do. Not even package imprint imports the latter.
 func adapters() []string {
 	return []string{
-		"inference/llamacpp", "inference/ollama", "inference/openai", "inference/fake", "inference/enginetest",
+		"inference/llamacpp", "inference/ollama", "inference/openai", "inference/fake", "inference/enginetest", "imprint/oci",
 	}
 }
 
@@ -82,8 +83,19 @@ func confinements() []confinement {
 	return []confinement{
 		{ffi(), []string{"inference/llamacpp"}, false, "memory without types stays under inference/llamacpp"},
 		{[]string{"os/exec"}, []string{"runner", "models", "bench"}, true, "only the runner and setup's package clients start processes"},
+		{network(), networked(), true, "only setup, pull and push use the network"},
 		{[]string{"C"}, nil, false, "edge builds without cgo"},
 	}
+}
+
+// network is what speaks to other machines; callRules has what opens a bare connection.
+func network() []string {
+	return []string{"net/http", "net/rpc", "net/smtp", "crypto/tls", "golang.org/x/net", "oras.land/oras-go", "github.com/opencontainers"}
+}
+
+// networked are the folders that may.
+func networked() []string {
+	return []string{"models", "imprint/oci", "inference/ollama", "inference/openai", "serve", "studio"}
 }
 
 // ffi is what calls into foreign code or goes around the type system.
@@ -105,6 +117,7 @@ func callRules() []callRule {
 	return []callRule{
 		{[]selector{{"edge/internal/sealed", "Fresh*"}}, []string{"inference", "internal/sealed"}, "only an engine adapter vouches for bytes that its engine has just written"},
 		{[]selector{{"edge/internal/sealed", "Verify*"}}, []string{"imprint", "internal/sealed"}, "only the gate of package imprint makes a state out of a file"},
+		{[]selector{{"net", "Dial*"}, {"net", "Listen*"}, {"net", "Lookup*"}, {"net", "Resolver"}}, networked(), "only setup, pull and push use the network"},
 		{
 			[]selector{{"os", "Exit"}, {"syscall", "Exit"}, {"golang.org/x/sys/unix", "Exit"}, {"log", "Fatal*"}, {"log", "Panic*"}, {"runtime", "Goexit"}},
 			[]string{programMain, measureMain}, "only " + programMain + " ends the process: anywhere else it would skip a receipt",

@@ -138,7 +138,7 @@ func Rows() []Row {
 		{CodeModelNotFound, Missing, "the model isn't here", "fetch it with: edge setup (default model) or edge models pull NAME"},
 		{CodeRuntimeNotFound, Missing, "the engine libraries aren't here", "run: edge setup"},
 		{CodePythonNotFound, Missing, "no Python 3.10 or newer was found", "install Python 3.10+, or point EDGE_PYTHON at one"},
-		{CodeToolsFileNotFound, Missing, "the tools file isn't there", "check the path given to --tools"},
+		{CodeToolsFileNotFound, Missing, "the tools file isn't there", "check the path of the tools file"},
 		{CodeSampleFileNotFound, Missing, "the sample file isn't there", "check the path given to --sample-file"},
 		{CodeReceiptNotFound, Missing, "the receipt isn't there", "check the path, or look into the receipts folder that edge doctor names"},
 		{CodePendingNotFound, Missing, "the pending action isn't there", "list what waits with: edge tools pending list"},

@@ -260,3 +260,6 @@ func (c *Chat) set() *tools.ActiveSet {
 	}
 	return c.cfg.Dispatcher.Set
 }
+
+// Verified is the imprint that came through the gate, nil without one.
+func (c *Chat) Verified() *imprint.Verified { return c.verified }

@@ -5,85 +5,81 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
+	"edge/imprint"
 	"edge/inference"
-	"edge/internal/canon"
+	"edge/internal/fault"
 	"edge/tools"
 )
 
-// Evaluation is how well the learned head, arguments and prefix do on requests that they weren't learned from, beside
-// the same model with the same tools and nothing learned.
-type Evaluation struct {
-	// Method is "holdout"; or "leave_one_out" where the sample file has no holdout and each example was left out in turn;
-	// or "none". Leaving one out is kinder than a holdout: the prefix still holds the example, and only calls that are
-	// certain before the model writes count as exact.
-	Method   string    `json:"method"`
-	Holdout  int       `json:"holdout"` // requests of the holdout
-	Baseline *Shares   `json:"baseline,omitempty"`
-	Learned  *Shares   `json:"learned,omitempty"`
-	Failures []Failure `json:"failures"`
+// EvaluationRequest asks how well an imprint does on requests that it wasn't learned from.
+type EvaluationRequest struct {
+	World    World
+	Set      *tools.ActiveSet
+	Imprint  *imprint.Verified // through the gate, as for a chat
+	Holdout  []Example
+	Baseline bool // also the same model with nothing learned
+	Clock    func() time.Time
+	Report   Reporter // may be nil
 }
 
-// Shares are parts of 1 of the requests that they are about: ToolChoice of all, ExactCall and ValidCall of those that
-// need a call, NoTool of those that need none.
-type Shares struct {
-	ToolChoice float64 `json:"tool_choice"`
-	ExactCall  float64 `json:"exact_call"`
-	ValidCall  float64 `json:"valid_call"`
-	NoTool     float64 `json:"no_tool"`
-}
-
-// Failure is one request that the learned imprint gets wrong.
-type Failure struct {
-	Index  int        `json:"index"`
-	Prompt string     `json:"prompt"`
-	Want   *CallValue `json:"want"` // null: no call
-	Got    *CallValue `json:"got"`
-}
-
-// CallValue is a call as the evaluation prints it.
-type CallValue struct {
-	ToolName  string          `json:"tool_name"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
-// callTokens bounds the tokens of one call.
-const callTokens = 128
-
-func (r *run) evaluate(ctx context.Context) error {
-	start := r.Clock()
-	e := &r.result.Evaluation
-	e.Method, e.Holdout, e.Failures = "none", len(r.Sample.Holdout), []Failure{}
-	if r.Set == nil || len(r.Sample.Holdout) == 0 {
-		e.Holdout = 0
-		r.leaveOut(e)
-		return nil
+// Evaluate asks every request of the holdout of a verified imprint. Nothing is learned, and no tool is run.
+//
+// Errors: invalid_sample_file without a holdout; those of the engine.
+func Evaluate(ctx context.Context, r EvaluationRequest) (*Evaluation, error) {
+	if len(r.Holdout) == 0 || r.Set == nil {
+		return nil, fault.New(fault.CodeInvalidSampleFile, "there is nothing to evaluate: the sample file has no holdout, or no tools are active")
 	}
-	e.Method = "holdout"
-	total := 2 * len(r.Sample.Holdout)
-	done := 0
-	tick := func() { done++; r.Report("evaluation", done, total) }
+	if r.Report == nil {
+		r.Report = func(string, int, int) {}
+	}
+	learned, err := DecodeLearned(r.Imprint.Learned())
+	if err != nil {
+		return nil, err
+	}
+	p := prober{world: r.World, restore: func(ctx context.Context, sink imprint.StateSink) error {
+		_, err := r.Imprint.Restore(ctx, sink)
+		return err
+	}}
+	for _, t := range r.Imprint.Tokens() {
+		p.tokens = append(p.tokens, inference.Token(t))
+	}
+	if p.messages, err = Contract(r.Set, learned.Profile, Shown(learned.Examples)); err != nil {
+		return nil, err
+	}
+	params := r.World.Params
+	params.ContextTokens = min(len(p.tokens)+longestRequest(r.Holdout)+turnReserve, r.World.Model.Info().ContextLength)
+	if p.session, err = r.World.Model.NewSession(ctx, params); err != nil {
+		return nil, err
+	}
+	defer p.session.Close()
+	e := &evaluator{prober: &p, set: r.Set, profile: learned.Profile, holdout: r.Holdout, clock: r.Clock, report: r.Report}
+	return e.evaluate(ctx, learned, r.Baseline)
+}
 
-	learned := tally{}
-	replier := NewReplier(r.World, r.Set, r.result.Learned)
-	for i, x := range r.Sample.Holdout {
-		got, err := r.reply(ctx, replier, x.Prompt)
+// evaluate is the evaluation of a learning run.
+func (r *run) evaluate(ctx context.Context) error {
+	none := Evaluation{Method: "none", Failures: []Failure{}}
+	switch {
+	case r.Set == nil:
+		r.result.Evaluation = none
+	case len(r.Sample.Holdout) == 0:
+		r.result.Evaluation = none
+		r.leaveOut(&r.result.Evaluation)
+	default:
+		e := &evaluator{prober: &r.prober, set: r.Set, profile: r.Sample.Profile, holdout: r.Sample.Holdout, clock: r.Clock, report: r.Report}
+		out, err := e.evaluate(ctx, r.result.Learned, true)
 		if err != nil {
 			return err
 		}
-		if !learned.add(r.Set, x, got) {
-			e.Failures = append(e.Failures, Failure{Index: i, Prompt: x.Prompt, Want: wanted(x), Got: got})
-		}
-		tick()
+		r.result.Evaluation = *out
 	}
-	e.Learned = learned.shares()
-
-	baseline, err := r.baseline(ctx, tick)
-	if err != nil {
-		return err
+	confused := r.leftOutConfusions()
+	if r.result.Evaluation.Method == "holdout" {
+		confused = append(confused, r.result.Evaluation.Confusion...)
 	}
-	e.Baseline = baseline
-	r.result.Timings.EvaluateMS = ms(r.Clock().Sub(start))
+	r.result.Evaluation.TooAlike = tooAlike(r.result.Learned.Head, confused)
 	return nil
 }
 
@@ -99,26 +95,86 @@ func (r *run) leaveOut(e *Evaluation) {
 		if out.choice.Class != NoTool {
 			rest := slices.Delete(slices.Clone(r.Sample.Examples), i, i+1)
 			got = &CallValue{ToolName: out.choice.Class, Arguments: json.RawMessage("{}")}
-			if reply, err := tools.ParseReply(forcedText(out.choice.Class, LearnArguments(r.Set, rest).Ground(out.choice.Class, x.Prompt))); err == nil && reply.Call != nil {
+			text := forcedText(out.choice.Class, LearnArguments(r.Set, rest).Ground(out.choice.Class, x.Prompt))
+			if reply, err := tools.ParseReply(text); err == nil && reply.Call != nil {
 				got.Arguments = reply.Call.Arguments
 			}
 		}
 		if !t.add(r.Set, x, got) {
-			e.Failures = append(e.Failures, Failure{Index: i, Prompt: x.Prompt, Want: wanted(x), Got: got})
+			e.Failures = append(e.Failures, failure(i, x, got))
 		}
 	}
-	e.Method, e.Learned = "leave_one_out", t.shares()
+	e.Method, e.Learned, e.Confusion = "leave_one_out", t.shares(), t.confusion()
+}
+
+func (r *run) leftOutConfusions() []Confusion {
+	t := tally{}
+	for _, out := range r.leftOut {
+		t.confuse(out.label, out.choice.Class)
+	}
+	return t.confusion()
+}
+
+// evaluator asks the requests of a holdout.
+type evaluator struct {
+	*prober
+	set         *tools.ActiveSet
+	profile     Profile
+	holdout     []Example
+	clock       func() time.Time
+	report      Reporter
+	done, total int
+}
+
+func (e *evaluator) evaluate(ctx context.Context, learned *Learned, baseline bool) (*Evaluation, error) {
+	out := &Evaluation{Method: "holdout", Holdout: len(e.holdout), Failures: []Failure{}}
+	e.total = len(e.holdout)
+	if baseline {
+		e.total *= 2
+	}
+	e.report("evaluation", 0, e.total)
+	t, err := e.askAll(ctx, NewReplier(e.world, e.set, learned), func(i int, got *CallValue) {
+		out.Failures = append(out.Failures, failure(i, e.holdout[i], got))
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Learned, out.Confusion = t.shares(), t.confusion()
+	out.TooAlike = tooAlike(learned.Head, out.Confusion)
+	if baseline {
+		if out.Baseline, err = e.baseline(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (e *evaluator) askAll(ctx context.Context, replier *Replier, failed func(i int, got *CallValue)) (tally, error) {
+	t := tally{}
+	for i, x := range e.holdout {
+		start := e.clock()
+		got, err := e.reply(ctx, replier, x.Prompt)
+		if err != nil {
+			return t, err
+		}
+		t.times = append(t.times, ms(e.clock().Sub(start)))
+		if !t.add(e.set, x, got) {
+			failed(i, got)
+		}
+		e.done++
+		e.report("evaluation", e.done, e.total)
+	}
+	return t, nil
 }
 
 // baseline asks the same requests of the same model, with the tools described and nothing learned: no examples, no
 // head, no grounding; the grammar alone.
-func (r *run) baseline(ctx context.Context, tick func()) (_ *Shares, err error) {
-	plain := &run{Request: r.Request}
-	plain.session = r.session // it has room for more
-	if plain.messages, err = Contract(r.Set, r.Sample.Profile, nil); err != nil {
+func (e *evaluator) baseline(ctx context.Context) (_ *Shares, err error) {
+	plain := &evaluator{prober: &prober{world: e.world, session: e.session}, set: e.set, holdout: e.holdout, clock: e.clock, report: e.report, done: e.done, total: e.total}
+	if plain.messages, err = Contract(e.set, e.profile, nil); err != nil {
 		return nil, err
 	}
-	if plain.tokens, err = r.World.Renderer.Prefix(plain.messages); err != nil {
+	if plain.tokens, err = e.world.Renderer.Prefix(plain.messages); err != nil {
 		return nil, err
 	}
 	if err := plain.session.Reset(ctx); err != nil {
@@ -127,34 +183,30 @@ func (r *run) baseline(ctx context.Context, tick func()) (_ *Shares, err error) 
 	if err := plain.session.Decode(ctx, inference.Batch{Tokens: plain.tokens}); err != nil {
 		return nil, err
 	}
-	if plain.state, err = plain.session.SaveState(ctx); err != nil {
+	state, err := plain.session.SaveState(ctx)
+	if err != nil {
 		return nil, err
 	}
-	t := tally{}
-	replier := NewReplier(r.World, r.Set, nil)
-	for _, x := range r.Sample.Holdout {
-		got, err := plain.reply(ctx, replier, x.Prompt)
-		if err != nil {
-			return nil, err
-		}
-		t.add(r.Set, x, got)
-		tick()
-	}
-	return t.shares(), nil
+	plain.restore = restoring(state)
+	t, err := plain.askAll(ctx, NewReplier(e.world, e.set, nil), func(int, *CallValue) {})
+	return t.shares(), err
 }
 
+// callTokens bounds the tokens of one call.
+const callTokens = 128
+
 // reply gives the call that a request gets, nil for none.
-func (r *run) reply(ctx context.Context, replier *Replier, prompt string) (*CallValue, error) {
-	if err := r.ask(ctx, prompt); err != nil {
+func (p *prober) reply(ctx context.Context, replier *Replier, prompt string) (*CallValue, error) {
+	if err := p.ask(ctx, prompt); err != nil {
 		return nil, err
 	}
-	plan := replier.Plan(prompt, r.session.Hidden())
+	plan := replier.Plan(prompt, p.session.Hidden())
 	if !plan.AllowsCall() {
 		return nil, nil
 	}
 	// Whether a reply is a call shows in its first character; the words of an answer aren't judged here.
 	began, answers := false, false
-	out, err := replier.Write(ctx, r.session, plan, Drawing{
+	out, err := replier.Write(ctx, p.session, plan, Drawing{
 		MaxTokens: callTokens,
 		OnText: func(text string) {
 			if !began {
@@ -163,7 +215,7 @@ func (r *run) reply(ctx context.Context, replier *Replier, prompt string) (*Call
 		},
 		Stop: func() bool { return answers },
 	})
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.CodeInvalidToolCall) {
 		return nil, err
 	}
 	reply, err := tools.ParseReply(out.Text)
@@ -171,63 +223,4 @@ func (r *run) reply(ctx context.Context, replier *Replier, prompt string) (*Call
 		return nil, nil
 	}
 	return &CallValue{reply.Call.ToolName, reply.Call.Arguments}, nil
-}
-
-func wanted(x Example) *CallValue {
-	if x.Call == nil {
-		return nil
-	}
-	return &CallValue{x.Call.ToolName, x.Call.Arguments}
-}
-
-// tally counts what an evaluation gets right.
-type tally struct {
-	calls, exact, valid, none, noTool, choice int
-}
-
-// add counts one request and reports whether all of it was right.
-func (t *tally) add(set *tools.ActiveSet, x Example, got *CallValue) bool {
-	want := wanted(x)
-	if want == nil {
-		t.none++
-		if got == nil {
-			t.noTool++
-			t.choice++
-		}
-		return got == nil
-	}
-	t.calls++
-	if got == nil {
-		return false
-	}
-	if set.Validate(tools.Call{ToolName: got.ToolName, Arguments: got.Arguments}) == nil {
-		t.valid++
-	}
-	if got.ToolName == want.ToolName {
-		t.choice++
-		if sameJSON(got.Arguments, want.Arguments) {
-			t.exact++
-			return true
-		}
-	}
-	return false
-}
-
-func sameJSON(a, b []byte) bool {
-	x, errX := canon.Transform(a)
-	y, errY := canon.Transform(b)
-	return errX == nil && errY == nil && string(x) == string(y)
-}
-
-func (t *tally) shares() *Shares {
-	share := func(n, of int) float64 {
-		if of == 0 {
-			return 1
-		}
-		return float64(n) / float64(of)
-	}
-	return &Shares{
-		ToolChoice: share(t.choice, t.calls+t.none), ExactCall: share(t.exact, t.calls),
-		ValidCall: share(t.valid, t.calls), NoTool: share(t.noTool, t.none),
-	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"edge/imprint"
 	"edge/inference"
-	"edge/inference/chattemplate"
 	"edge/internal/fault"
 	"edge/internal/sealed"
 	"edge/tools"
@@ -49,7 +48,7 @@ const turnReserve = 512
 // Errors: tool_contract_not_in_prefix; context_full where the prefix leaves no room for a request; unsupported_schema
 // naming tool and parameter; those of the engine.
 func Run(ctx context.Context, r Request) (*Result, error) {
-	run := &run{Request: r, began: r.Clock()}
+	run := &run{Request: r, prober: prober{world: r.World}, began: r.Clock()}
 	defer run.close()
 	if r.Report == nil {
 		run.Report = func(string, int, int) {}
@@ -60,9 +59,11 @@ func Run(ctx context.Context, r Request) (*Result, error) {
 	if err := run.learn(ctx); err != nil {
 		return nil, err
 	}
+	start := r.Clock()
 	if err := run.evaluate(ctx); err != nil {
 		return nil, err
 	}
+	run.result.Timings.EvaluateMS = ms(r.Clock().Sub(start))
 	run.result.Timings.TotalMS = ms(r.Clock().Sub(run.began))
 	return &run.result, nil
 }
@@ -70,10 +71,8 @@ func Run(ctx context.Context, r Request) (*Result, error) {
 // run is a learning run in progress.
 type run struct {
 	Request
+	prober
 	began    time.Time
-	messages []chattemplate.Message
-	tokens   []inference.Token
-	session  inference.Session
 	state    sealed.State
 	requests [][]Vector // of the lessons
 	labels   []string
@@ -103,7 +102,7 @@ func (r *run) prefix(ctx context.Context) (err error) {
 		return err
 	}
 	p := r.World.Params
-	p.ContextTokens = len(r.tokens) + r.longestRequest() + turnReserve
+	p.ContextTokens = len(r.tokens) + longestRequest(r.Sample.Examples, r.Sample.Holdout) + turnReserve
 	if limit := r.World.Model.Info().ContextLength; p.ContextTokens > limit {
 		return fault.New(fault.CodeContextFull, "the prefix takes %d tokens, and the model's context of %d must also hold a request and its reply", len(r.tokens), limit).
 			WithHint("learn with fewer tools (--tool, --tool-tag) or fewer examples")
@@ -112,7 +111,6 @@ func (r *run) prefix(ctx context.Context) (err error) {
 		return err
 	}
 	r.Report("prefix", 0, len(r.tokens)) // the first tokens take a while
-	r.Report("prefix", 0, len(r.tokens))
 	err = r.session.Decode(ctx, inference.Batch{Tokens: r.tokens, Progress: func(done, total int) { r.Report("prefix", done, total) }})
 	if err != nil {
 		return err
@@ -120,19 +118,9 @@ func (r *run) prefix(ctx context.Context) (err error) {
 	if r.state, err = r.session.SaveState(ctx); err != nil {
 		return err
 	}
+	r.restore = restoring(r.state)
 	r.result.Timings.PrefillMS = ms(r.Clock().Sub(start))
 	return nil
-}
-
-// longestRequest bounds the tokens of any example's request: a token is at least a byte.
-func (r *run) longestRequest() int {
-	longest := 0
-	for _, list := range [][]Example{r.Sample.Examples, r.Sample.Holdout} {
-		for _, e := range list {
-			longest = max(longest, len(e.Prompt))
-		}
-	}
-	return longest + 64 // the template's own tokens around a turn
 }
 
 // learn trains the head on the examples' hidden states, each after a restore, as a chat will see them.
@@ -190,21 +178,6 @@ func (r *run) lessons() []Example {
 		lessons = append(lessons, Example{Prompt: f})
 	}
 	return lessons
-}
-
-// ask puts a request after the restored prefix.
-func (r *run) ask(ctx context.Context, prompt string) error {
-	suffix, err := r.World.Suffix(append(r.messages[:len(r.messages):len(r.messages)], chattemplate.Message{Role: chattemplate.User, Content: prompt}), r.tokens)
-	if err != nil {
-		return err
-	}
-	if err := r.session.Reset(ctx); err != nil {
-		return err
-	}
-	if err := r.session.RestoreState(ctx, r.state); err != nil {
-		return err
-	}
-	return r.session.Decode(ctx, inference.Batch{Tokens: suffix, Hidden: true})
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -30,6 +31,9 @@ type Sample struct {
 	Examples []Example `json:"examples"`
 	Holdout  []Example `json:"holdout"` // never learned from, only evaluated on
 
+	// LeftOut is how many examples and requests of the holdout call a tool that the tools file has and the selection
+	// leaves out: they are of no use to this run, and no mistake.
+	LeftOut int `json:"-"`
 	// SHA256 digests the bytes that were read; only ReadSample sets it.
 	SHA256 digest.SHA256 `json:"-"`
 }
@@ -102,17 +106,30 @@ func ParseSample(raw []byte, set *tools.ActiveSet) (*Sample, error) {
 			return nil, fault.New(fault.CodeInvalidSampleFile, "profile.facts[%d] is empty", i)
 		}
 	}
-	for i := range s.Examples {
-		if err := checkExample(&s.Examples[i], set, false); err != nil {
-			return nil, fault.New(fault.CodeInvalidSampleFile, "examples[%d]: %w", i, err)
-		}
+	var err error
+	if s.Examples, err = s.checkAll("examples", s.Examples, set, false); err != nil {
+		return nil, err
 	}
-	for i := range s.Holdout {
-		if err := checkExample(&s.Holdout[i], set, true); err != nil {
-			return nil, fault.New(fault.CodeInvalidSampleFile, "holdout[%d]: %w", i, err)
-		}
+	if s.Holdout, err = s.checkAll("holdout", s.Holdout, set, true); err != nil {
+		return nil, err
 	}
 	return &s, nil
+}
+
+// checkAll gives the examples that this run can use.
+func (s *Sample) checkAll(name string, list []Example, set *tools.ActiveSet, holdout bool) ([]Example, error) {
+	var used []Example
+	for i := range list {
+		if call := list[i].Call; call != nil && set != nil && slices.Contains(set.Inactive(), call.ToolName) {
+			s.LeftOut++
+			continue
+		}
+		if err := checkExample(&list[i], set, holdout); err != nil {
+			return nil, fault.New(fault.CodeInvalidSampleFile, "%s[%d]: %w", name, i, err)
+		}
+		used = append(used, list[i])
+	}
+	return used, nil
 }
 
 // shapeTrouble says in a user's words where JSON departs from the shape; the decoder's name types of Go.

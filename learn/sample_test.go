@@ -2,6 +2,7 @@ package learn_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"edge/internal/fault"
 	"edge/learn"
+	"edge/tools"
 )
 
 func TestParseSample(t *testing.T) {
@@ -168,5 +170,30 @@ func TestReadSample(t *testing.T) {
 		if !fault.Is(err, c.code) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %s saying %q", filepath.Base(path), err, c.code, c.says)
 		}
+	}
+}
+
+// An example of a tool that the selection leaves out is no mistake; one of a tool that the file doesn't have is.
+func TestExamplesOfUnselectedToolsAreLeftOut(t *testing.T) {
+	parameters := json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{},"required":[]}`)
+	in := tools.Inspection{Path: "/t.py", GeneratorVersion: "1", Tools: []tools.Tool{
+		{Name: "kept", Description: "d", Parameters: parameters, ExecutionLevel: tools.Read},
+		{Name: "dropped", Description: "d", Parameters: parameters, ExecutionLevel: tools.Read},
+	}}
+	set, err := tools.Freeze(in, tools.Selection{Names: []string{"kept"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"schema":"edge.learn_sample/v1","examples":[{"prompt":"a","call":{"tool_name":"%s","arguments":{}}},{"prompt":"b","call":{"tool_name":"kept","arguments":{}}}],` +
+		`"holdout":[{"prompt":"c","call":{"tool_name":"%[1]s","arguments":{}}}]}`
+	s, err := learn.ParseSample(fmt.Appendf(nil, text, "dropped"), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Examples) != 1 || s.Examples[0].Prompt != "b" || len(s.Holdout) != 0 || s.LeftOut != 2 {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := learn.ParseSample(fmt.Appendf(nil, text, "foreign"), set); !fault.Is(err, fault.CodeInvalidSampleFile) {
+		t.Errorf("a foreign tool: got %v", err)
 	}
 }

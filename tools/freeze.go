@@ -49,6 +49,12 @@ func Freeze(in Inspection, sel Selection) (*ActiveSet, error) {
 		selection:        Selection{Names: nonNil(sel.Names), Tags: nonNil(sel.Tags)},
 		tools:            chosen,
 	}
+	for _, t := range all {
+		if set.find(t.Name) == nil {
+			set.inactive = append(set.inactive, t.Name)
+		}
+	}
+	slices.Sort(set.inactive)
 	if set.sha256, err = activeSetSHA256(in.GeneratorVersion, chosen); err != nil {
 		return nil, fmt.Errorf("freeze %s: %w", in.Path, err)
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -80,6 +81,7 @@ type ActiveSet struct {
 	fileSHA256       digest.SHA256
 	generatorVersion string
 	selection        Selection
+	inactive         []string // the file's other tools, sorted
 	tools            []frozenTool
 	sha256           digest.SHA256
 }
@@ -139,6 +141,9 @@ func (s *ActiveSet) GeneratorVersion() string { return s.generatorVersion }
 
 // Path is the file's absolute path.
 func (s *ActiveSet) Path() string { return s.path }
+
+// Inactive gives the names of the tools that the file has and that the selection left out, sorted.
+func (s *ActiveSet) Inactive() []string { return slices.Clone(s.inactive) }
 
 // Selection is what the set was frozen with, so that it can be frozen again.
 func (s *ActiveSet) Selection() Selection { return s.selection }

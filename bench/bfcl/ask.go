@@ -78,10 +78,7 @@ func askAll(ctx context.Context, w learn.World, rows []row, o options, out io.Wr
 	began := time.Now()
 	for i, r := range rows {
 		answers[i] = answered{ID: r.ID}
-		set, err := freeze(r.Functions)
-		if err == nil {
-			_, err = whole(set)
-		}
+		set, err := usable(r.Functions)
 		if err != nil {
 			answers[i].Refused = refusal(err)
 			continue
@@ -219,6 +216,9 @@ func (a *asking) answer(ctx context.Context, set *tools.ActiveSet, r row) (looke
 			}
 			x.descriptions = append(x.descriptions, seen)
 		}
+		if x.named, err = a.name(ctx, set, r.Request); err != nil {
+			return x, nil, err
+		}
 	}
 	name, _, ok := r.wanted()
 	if !ok {
@@ -268,6 +268,30 @@ func (a *asking) write(ctx context.Context, set *tools.ActiveSet, tool tools.Too
 		Grammar: grammar, MaxTokens: callTokens, Forced: `{"tool_name":"` + tool.Name + `","arguments":{`,
 	})
 	return parsed(out.Text, err)
+}
+
+// name has the model write a call of any tool as far as the tool's name.
+func (a *asking) name(ctx context.Context, set *tools.ActiveSet, request string) (string, error) {
+	gbnf, err := whole(set)
+	if err != nil {
+		return "", err
+	}
+	grammar, err := a.Model.NewGrammar(gbnf)
+	if err != nil {
+		return "", err
+	}
+	defer grammar.Close()
+	if _, err := a.ask(ctx, request); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	const before, after = `{"tool_name":"`, `","arguments":`
+	_, err = generate.Text(ctx, a.Model, a.session, generate.Options{
+		Grammar: grammar, MaxTokens: callTokens, Forced: before, OnText: func(more string) { text.WriteString(more) },
+		Stop: func() bool { return strings.Contains(text.String(), after) },
+	})
+	name, _, _ := strings.Cut(strings.TrimPrefix(text.String(), before), after)
+	return name, err
 }
 
 // parsed reads a reply as edge does: a call that isn't whole is none, and neither is one that came to a dead end.

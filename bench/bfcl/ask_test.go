@@ -100,11 +100,11 @@ func TestAskAll(t *testing.T) {
 			t.Errorf("%s: %s", a.ID, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{byBoth, byCentred, byStates, byWords}, slices.Sorted(maps.Keys(got[0].Choices))); diff != "" {
+	if diff := cmp.Diff([]string{byBoth, byCentred, byModel, byStates, byWords}, slices.Sorted(maps.Keys(got[0].Choices))); diff != "" {
 		t.Error(diff)
 	}
-	if got[0].Choices[byWords] != "shop_fee" {
-		t.Errorf("by words: %v", got[0].Choices)
+	if got[0].Choices[byWords] != "shop_fee" || got[0].Choices[byModel] != "shop_fee" {
+		t.Errorf("got %v", got[0].Choices)
 	}
 	if got[2].Choices != nil {
 		t.Errorf("one function leaves no choice: %v", got[2].Choices)
@@ -182,14 +182,14 @@ func TestChoose(t *testing.T) {
 	view := func(x, y float32) []learn.Vector { return []learn.Vector{{x, y}, {x, y}} }
 	descriptions := [][]learn.Vector{view(1, 0), view(0, 1)} // of order_status and shop_fee
 	got := choose([]looked{
-		{request: view(20.5, 10), descriptions: descriptions, tools: list, text: "nothing shared"},
+		{request: view(20.5, 10), descriptions: descriptions, tools: list, text: "nothing shared", named: "shop_fee"},
 		{request: view(20, 10.5), descriptions: descriptions, tools: list, text: "fee"},
 		{request: view(5.52, 5.5), descriptions: descriptions, tools: list, text: "fee of an amount"},
 	})
 	want := []map[string]string{
-		{byStates: "order_status", byCentred: "order_status", byBoth: "order_status"},
-		{byStates: "order_status", byCentred: "shop_fee", byWords: "shop_fee", byBoth: "shop_fee"},
-		{byStates: "order_status", byCentred: "order_status", byWords: "shop_fee", byBoth: "shop_fee"},
+		{byModel: "shop_fee", byStates: "order_status", byCentred: "order_status", byBoth: "order_status"},
+		{byModel: "", byStates: "order_status", byCentred: "shop_fee", byWords: "shop_fee", byBoth: "shop_fee"},
+		{byModel: "", byStates: "order_status", byCentred: "order_status", byWords: "shop_fee", byBoth: "shop_fee"},
 	}
 	got[2][byCentred] = "order_status" // it lies between the others and says nothing
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 		{"an unknown type", `{"type":"dict","properties":{"x":{"type":"date"}}}`, "unsupported_schema: the parameters aren't a JSON Schema: at …: "},
 	}
 	for _, test := range tests {
-		err := usable([]function{{"f", "", json.RawMessage(test.parameters)}})
+		_, err := usable([]function{{"f", "", json.RawMessage(test.parameters)}})
 		if err == nil || !strings.HasPrefix(refusal(err), test.want) {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
@@ -89,10 +89,10 @@ func TestRefusals(t *testing.T) {
 	for _, name := range strings.Fields("a b c d e f g h i") {
 		many = append(many, function{name, "", json.RawMessage(`{"type":"dict","properties":{}}`)})
 	}
-	if err := usable(many[:8]); err != nil {
+	if _, err := usable(many[:8]); err != nil {
 		t.Error(err)
 	}
-	if err := usable(many); err == nil || refusal(err) != "active_tool_limit_exceeded: more than 8 functions" {
+	if _, err := usable(many); err == nil || refusal(err) != "active_tool_limit_exceeded: more than 8 functions" {
 		t.Errorf("nine functions: %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestExamine(t *testing.T) {
 	defer reader.model.Close()
 	open := feeRow("open", "x", "1")
 	open.Functions = append(open.Functions, function{"bag", "", json.RawMessage(`{"type":"dict","properties":{"x":{"type":"any"}}}`)})
-	enum := feeRow("enum", "x", "1")
+	enum := feeRow("enum", "where is my order?", "1")
 	enum.Truth = truth("shop.fee", `{"amount":[1],"tier":["gold"]}`)
 	kind := feeRow("kind", "x", `1, "1"`)
 	unknown := feeRow("unknown", "x", "1")
@@ -149,12 +149,12 @@ func TestExamine(t *testing.T) {
 	none := feeRow("none", "x", "1")
 	none.Truth = nil
 
-	report, truths, err := examine(reader, "multiple", []row{feeRow("good", "x", "250"), open, enum, kind, unknown, bag, none, feeRow("small", "x", "1e-9")})
+	report, truths, err := examine(reader, "multiple", []row{feeRow("good", "what fee?", "250"), open, enum, kind, unknown, bag, none, feeRow("small", "x", "1e-9")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := schemaReport{
-		Category: "multiple", Functions: 18, Grammars: 16, Requests: 8, Sets: 6, Truths: 7, Known: 6, Whole: 2, Part: 1, Calls: 11, CallsAccepted: 6,
+		Category: "multiple", Functions: 18, Grammars: 16, Requests: 8, Sets: 6, Unrelated: 4, WordChoices: 5, WordsRight: 1, Truths: 7, Known: 6, Whole: 2, Part: 1, Calls: 11, CallsAccepted: 6,
 		Refused:         map[string]int{"unsupported_schema: parameter …: a value without a type can't be enforced while decoding": 2},
 		RefusedRequests: map[string]int{"unsupported_schema: parameter …: a value without a type can't be enforced while decoding": 2},
 		Exceptions: []truthException{

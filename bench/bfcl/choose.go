@@ -8,8 +8,9 @@ import (
 	"edge/tools"
 )
 
-// The ways of choosing a function from what the functions say of themselves.
+// The ways of choosing a function where nothing but what the functions say of themselves is known.
 const (
+	byModel   = "model"   // the function that the model names when it may not answer in words
 	byStates  = "states"  // learn's own head, with each function's description for an example
 	byCentred = "centred" // nearest description, requests and descriptions centred and scaled each over the whole category
 	byWords   = "words"   // shared words
@@ -22,6 +23,7 @@ type looked struct {
 	descriptions [][]learn.Vector // in the order of tools
 	tools        []tools.Tool
 	text         string
+	named        string // by the model
 }
 
 // choose makes every choice for every request; the centred one needs all of them. A request with one function has none.
@@ -65,7 +67,7 @@ func (x looked) choose(ofRequests, ofDescriptions centring) map[string]string {
 		}
 		return x.tools[best].Name
 	}
-	choices := map[string]string{byStates: name(states), byCentred: name(centred), byBoth: name(both)}
+	choices := map[string]string{byModel: x.named, byStates: name(states), byCentred: name(centred), byBoth: name(both)}
 	if slices.Max(words) > 0 { // where nothing is shared there is no choice
 		choices[byWords] = name(words)
 	}

@@ -23,6 +23,11 @@ type schemaReport struct {
 	Requests        int            `json:"requests"`
 	Sets            int            `json:"sets"`
 	RefusedRequests map[string]int `json:"refused_requests"`
+	// By words alone, among requests whose functions can be active together: how many share none with any of their
+	// functions; and how many have a choice of functions, and for how many of these it is the right one.
+	Unrelated   int `json:"unrelated"`
+	WordChoices int `json:"word_choices"`
+	WordsRight  int `json:"words_right"`
 	// Truths are the requests that should get a call, and Known those whose function has a grammar. Of these, Whole have
 	// all their calls accepted by validator and grammar, and Part some.
 	Truths        int              `json:"truths"`
@@ -62,10 +67,11 @@ func examine(reader *reader, category string, rows []row) (report schemaReport, 
 			report.Grammars++
 			sets[f.Name] = set
 		}
-		if err := usable(r.Functions); err != nil {
+		if set, err := usable(r.Functions); err != nil {
 			report.RefusedRequests[refusal(err)]++
 		} else {
 			report.Sets++
+			report.words(set, r)
 		}
 		calls, err := report.truth(reader, r, sets)
 		if err != nil {
@@ -95,13 +101,32 @@ func (r *reader) function(f function) (*tools.ActiveSet, error) {
 	return set, grammar.Close()
 }
 
-// usable reports why the functions of a request can't all be active together.
-func usable(functions []function) error {
+// usable gives the functions of a request as an active set, or says why they can't all be active together.
+func usable(functions []function) (*tools.ActiveSet, error) {
 	set, err := freeze(functions)
-	if err == nil {
-		_, err = whole(set)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	_, err = whole(set)
+	return set, err
+}
+
+// words counts what words alone say of a request.
+func (report *schemaReport) words(set *tools.ActiveSet, r row) {
+	list := set.Tools()
+	scores := wordScores(r.Request, list)
+	best := slices.Max(scores)
+	if best == 0 {
+		report.Unrelated++
+	}
+	name, _, ok := r.wanted()
+	if !ok || len(list) < 2 {
+		return
+	}
+	report.WordChoices++
+	if best > 0 && list[slices.Index(scores, best)].Name == toolName(name) {
+		report.WordsRight++
+	}
 }
 
 // truth puts every call of a request's ground truth to validator and grammar.
@@ -192,6 +217,8 @@ func (report *schemaReport) print(out io.Writer) {
 	printCounts(out, report.Refused)
 	fmt.Fprintf(out, "  requests %d: functions usable together %d, refused %d\n", report.Requests, report.Sets, report.Requests-report.Sets)
 	printCounts(out, report.RefusedRequests)
+	fmt.Fprintf(out, "  requests that share no word with a function %d of %d; right function by words alone %d of %d\n",
+		report.Unrelated, report.Sets, report.WordsRight, report.WordChoices)
 	if report.Truths == 0 {
 		return
 	}

@@ -73,7 +73,7 @@ def test_score(package, capsys):
     given = "function given", "function given, from request"
     bfcl.write(os.path.join(package, "calls", "multiple.jsonl"), [
         {"id": "multiple_0", "calls": {"nothing learned": None, given[0]: call("a_f", x=2), given[1]: call("a_f", x=9)},
-         "choices": {"states": "a_f", "centred": "a_g", "words": "a_f", "both": "a_f"}},
+         "choices": {"model": "a_g", "states": "a_f", "centred": "a_g", "words": "a_f", "both": "a_f"}},
         {"id": "multiple_1", "calls": {"nothing learned": call("a_g"), given[0]: call("a_f", x=9), given[1]: call("a_f")},
          "choices": {"states": "a_g", "centred": "a_f", "both": "a_f"}},
         {"id": "multiple_2", "refused": "too many"},
@@ -88,6 +88,8 @@ def test_score(package, capsys):
         ("multiple", "nothing learned"): (3, 1, 0, 0),
         ("multiple", given[0]): (3, 1, 2, 1),
         ("multiple", given[1]): (3, 1, 2, 1),
+        ("multiple", "chosen by model, values free"): (3, 1, 0, 0),
+        ("multiple", "chosen by model, values from request"): (3, 1, 0, 0),
         ("multiple", "chosen by states, values free"): (3, 1, 1, 1),
         ("multiple", "chosen by states, values from request"): (3, 1, 1, 0),
         ("multiple", "chosen by centred, values free"): (3, 1, 1, 0),

@@ -14,7 +14,6 @@ import (
 	"edge/internal/digest"
 	"edge/internal/fault"
 	"edge/learn"
-	"edge/tools"
 )
 
 // learnResult is edge.learn/v1.
@@ -68,6 +67,7 @@ type learnFlags struct {
 	toolFlags
 	sample string
 	out    string
+	html   string
 }
 
 func (a *app) learnRunCommand() *cobra.Command {
@@ -83,6 +83,7 @@ func (a *app) learnRunCommand() *cobra.Command {
 	f.toolFlags.register(c)
 	c.Flags().StringVar(&f.sample, "sample-file", "", "edge.learn_sample/v1 with profile, examples and holdout (required)")
 	c.Flags().StringVar(&f.out, "out", "", "where to write the imprint (default: the store in EDGE_HOME)")
+	c.Flags().StringVar(&f.html, "html", "", "also write the evaluation as an HTML page")
 	return c
 }
 
@@ -108,6 +109,9 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 		return err
 	}
 	record.set("sample_file_sha256", sample.SHA256)
+	if sample.LeftOut > 0 {
+		a.notify(fmt.Sprintf("left out %d examples of tools that --tool and --tool-tag leave out", sample.LeftOut))
+	}
 	w, err := a.load(ctx, f.engineFlags)
 	if err != nil {
 		return err
@@ -149,6 +153,9 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	record.set("evaluation", summary(out.Evaluation))
 	record.set("timings", timings)
 	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
+		return err
+	}
+	if err := writeReport(f.html, f.sample, out.Evaluation); err != nil {
 		return err
 	}
 	return a.print(result, func() { a.sayLearned(result) })
@@ -198,31 +205,10 @@ func (a *app) sayLearned(r learnResult) {
 	}
 	a.say("Learned %s in %d tokens with %s (%s).", what, r.Tokens, r.Model.Name, r.Engine.Name)
 	a.say("  prefix decoded in %.1f s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, float64(r.PayloadBytes)/1e6)
-	if e := r.Evaluation; e.Learned != nil && e.Baseline != nil {
-		a.say("  on %d requests it has not seen:      right tool   exact call   no tool when none is meant", e.Holdout)
-		for _, row := range []struct {
-			name string
-			*learn.Shares
-		}{{"same model, nothing learned", e.Baseline}, {"learned", e.Learned}} {
-			a.say("    %-34s %5.0f %%      %5.0f %%      %5.0f %%", row.name, 100*row.ToolChoice, 100*row.ExactCall, 100*row.NoTool)
-		}
-		for _, x := range e.Failures {
-			a.say("    wrong: %q → %s, want %s", x.Prompt, callText(x.Got), callText(x.Want))
-		}
-	}
-	if e := r.Evaluation; e.Method == "leave_one_out" {
-		a.say("  each example left out in turn: right tool %.0f %%, exact call %.0f %%, no tool when none is meant %.0f %%; a holdout in the sample file says more", 100*e.Learned.ToolChoice, 100*e.Learned.ExactCall, 100*e.Learned.NoTool)
-	}
+	a.sayEvaluation(r.Evaluation)
 	a.say("  imprint  %s", r.ArtifactPath)
 	a.say("  id       %s", r.ArtifactID)
 	a.say("  receipt  %s", r.ReceiptPath)
-}
-
-func callText(c *learn.CallValue) string {
-	if c == nil {
-		return "no call"
-	}
-	return c.ToolName + tools.EscapeForDisplay(string(c.Arguments))
 }
 
 // stages shows the parts of a learning run, one meter each.

@@ -193,12 +193,6 @@ func (t *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body := &watchedBody{ReadCloser: resp.Body, before: func() { timer.Reset(t.stall) }, after: func(error) { timer.Stop() }}
 	body.closed = func() { timer.Stop(); cancel(nil) }
-	body.cause = func(err error) error {
-		if errors.Is(context.Cause(ctx), stalled) {
-			return stalled
-		}
-		return err
-	}
 	resp.Body = body
 	return resp, nil
 }
@@ -207,7 +201,6 @@ type watchedBody struct {
 	io.ReadCloser
 	before func()
 	after  func(error)
-	cause  func(error) error
 	closed func()
 }
 
@@ -215,9 +208,6 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	b.before()
 	n, err := b.ReadCloser.Read(p)
 	b.after(err)
-	if err != nil && err != io.EOF && b.cause != nil {
-		err = b.cause(err)
-	}
 	return n, err
 }
 

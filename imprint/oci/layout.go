@@ -119,9 +119,6 @@ func (l layout) manifest(_ context.Context, name string) ([]byte, ocispec.Descri
 	if err != nil {
 		return nil, ocispec.Descriptor{}, err
 	}
-	if int64(len(raw)) != desc.Size {
-		return nil, ocispec.Descriptor{}, mismatch("the manifest has %d bytes, %s says %d", len(raw), ocispec.ImageIndexFile, desc.Size)
-	}
 	desc, err = checkManifest(raw, desc.MediaType, desc.Digest)
 	return raw, desc, err
 }
@@ -149,15 +146,14 @@ func (l layout) referrers(ctx context.Context, manifest ocispec.Descriptor, limi
 	}
 	var found []ocispec.Descriptor
 	for _, d := range index.Manifests {
-		if d.ArtifactType != SignatureType || len(found) == limit {
+		if !mayBeSignature(d) || len(found) == limit {
 			continue
 		}
 		raw, desc, err := l.manifest(ctx, string(d.Digest))
 		if err != nil {
 			continue // what can't be read vouches for nothing
 		}
-		if m, err := decodeManifest(raw, desc.MediaType); err == nil && m.Subject != nil && m.Subject.Digest == manifest.Digest {
-			desc.ArtifactType = m.ArtifactType
+		if m, err := decodeManifest(raw, desc.MediaType); err == nil && m.ArtifactType == SignatureType && m.Subject != nil && m.Subject.Digest == manifest.Digest {
 			found = append(found, desc)
 		}
 	}

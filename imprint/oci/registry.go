@@ -128,7 +128,7 @@ func (r *repository) open(ctx context.Context, blob ocispec.Descriptor, from int
 	if resp.StatusCode == http.StatusOK {
 		from = 0
 	}
-	if n := resp.ContentLength; false {
+	if n := resp.ContentLength; n >= 0 && n != blob.Size-from {
 		resp.Body.Close()
 		return nil, 0, mismatch("the registry has %d bytes of %s, want %d", n+from, blob.Digest, blob.Size)
 	}
@@ -140,13 +140,12 @@ var errEnough = errors.New("enough")
 
 func (r *repository) referrers(ctx context.Context, manifest ocispec.Descriptor, limit int) ([]ocispec.Descriptor, error) {
 	var found []ocispec.Descriptor
-	// Not filtered by the registry: some take a referrer's type from its config. Its manifest is looked at anyway.
 	err := r.repo.Referrers(ctx, manifest, "", func(page []ocispec.Descriptor) error {
 		for _, d := range page {
 			if len(found) == limit {
 				return errEnough
 			}
-			if d.ArtifactType == SignatureType || d.ArtifactType == ocispec.MediaTypeEmptyJSON || d.ArtifactType == "" {
+			if mayBeSignature(d) {
 				found = append(found, d)
 			}
 		}

@@ -205,6 +205,12 @@ func (c *Client) trust(ctx context.Context, p place, a artifact, manifest ocispe
 // errNoSignature says that something refers to the imprint for another reason.
 var errNoSignature = errors.New("it isn't a signature")
 
+// mayBeSignature reports whether a listed manifest is worth a look. Some take its type from its config, or leave it out;
+// the manifest itself decides.
+func mayBeSignature(d ocispec.Descriptor) bool {
+	return d.ArtifactType == SignatureType || d.ArtifactType == ocispec.MediaTypeEmptyJSON || d.ArtifactType == ""
+}
+
 // envelope reads the envelope of a signature whose manifest d describes. What it is a signature of, the envelope says.
 func (c *Client) envelope(ctx context.Context, p place, d ocispec.Descriptor) ([]byte, error) {
 	if !sha256Digest(d.Digest) || d.Size > maxManifest {

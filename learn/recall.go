@@ -57,14 +57,3 @@ func content(text string) map[string]bool {
 const functionWords = "a about am an and any are as at be can could did do does for from had has have he her his how i i'm in is it it's its me my " +
 	"of on or our please she so tell that that's the their them they this to user user's users was we were what what's when when's where where's " +
 	"which who who's whose why will with would you your"
-
-// stem drops the commonest English endings: live, lives and living are one word.
-func stem(word string) string {
-	word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")
-	for _, ending := range []string{"ing", "ed", "es", "s", "e"} {
-		if base := strings.TrimSuffix(word, ending); base != word && len(base) >= 3 {
-			return base
-		}
-	}
-	return word
-}

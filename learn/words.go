@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,6 +13,8 @@ type word struct {
 	text       string
 	lead       string // punctuation directly before it
 	trail      string // punctuation directly after it
+	opens      int    // number of the quotation that begins directly before it, 0 for none
+	closes     int    // number of the quotation that ends directly after it
 }
 
 const (
@@ -48,7 +51,19 @@ func split(request string) []word {
 		words = appendWord(words, request, i, j)
 		i = j
 	}
+	pairQuotes(words)
 	return words
+}
+
+// without gives the words with those that are part of a value made empty.
+func without(words []word, inside func(int) bool) []word {
+	rest := slices.Clone(words)
+	for i := range rest {
+		if inside(i) {
+			rest[i].text = ""
+		}
+	}
+	return rest
 }
 
 func appendWord(words []word, request string, i, j int) []word {

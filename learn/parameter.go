@@ -1,0 +1,140 @@
+package learn
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// source says where a parameter's values come from.
+type source int
+
+const (
+	free   source = iota // the model writes it
+	span                 // a stretch of the request, as it stands
+	figure               // a number of the request
+	day                  // a date of the request, however it is written
+	clock                // a time of the request, however it is written
+	list                 // several stretches of the request
+	closed               // one of the schema's values
+	never                // optional, and no example ever gives it
+)
+
+// schemaOf is what learning looks at in a parameter's schema.
+type schemaOf struct {
+	Type  json.RawMessage   `json:"type"`
+	Enum  []json.RawMessage `json:"enum"`
+	Items *schemaOf         `json:"items"`
+}
+
+// is reports whether the schema admits a JSON type.
+func (s schemaOf) is(name string) bool { return strings.Contains(string(s.Type), `"`+name+`"`) }
+
+type parameter struct {
+	name     string
+	required bool
+	source   source
+	whole    bool // integers only
+	boolean  bool
+	reader   reader            // of a copied value
+	values   []json.RawMessage // of a closed set
+	counts   counts
+	labels   labels
+	inside   odds // of the words in its values
+	given    int  // in how many examples
+}
+
+// learn finds the source that accounts for every value of the lessons, and counts their stretches.
+func (p *parameter) learn(schema schemaOf, lessons []*lesson) {
+	var values []json.RawMessage
+	for _, e := range lessons {
+		if value, ok := argument(e.Example, p.name); ok {
+			values = append(values, value)
+		}
+	}
+	p.given = len(values)
+	p.whole = schema.is("integer")
+	switch {
+	case len(schema.Enum) > 0:
+		p.source, p.values = closed, slices.DeleteFunc(slices.Clone(schema.Enum), isNull)
+	case p.given == 0 && !p.required && len(lessons) > 0:
+		p.source = never
+	case p.given == 0:
+		p.source = free
+	case schema.is("boolean"):
+		p.source, p.boolean, p.values = closed, true, []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
+	default:
+		p.source, p.reader = p.find(schema, values, lessons)
+	}
+	if p.copied() {
+		for _, e := range lessons {
+			value, _ := argument(e.Example, p.name)
+			p.counts.add(p, e, value, 1)
+		}
+	}
+}
+
+// find tries the readers that the schema allows.
+func (p *parameter) find(schema schemaOf, values []json.RawMessage, lessons []*lesson) (source, reader) {
+	for _, c := range p.candidates(schema, values, lessons) {
+		reads := true
+		for _, e := range lessons {
+			value, ok := argument(e.Example, p.name)
+			reads = reads && (!ok || slices.ContainsFunc(stretches(c.reader, e.Prompt, e.words), func(s stretch) bool { return string(s.value) == string(value) }))
+		}
+		if reads {
+			return c.source, c.reader
+		}
+	}
+	return free, nil // one value isn't in its request: the model has to make values up
+}
+
+type candidate struct {
+	source source
+	reader reader
+}
+
+func (p *parameter) candidates(schema schemaOf, values []json.RawMessage, lessons []*lesson) []candidate {
+	switch {
+	case schema.is("array") && schema.Items != nil:
+		if r := learnList(*schema.Items, p.name, lessons); r != nil {
+			return []candidate{{list, r}}
+		}
+	case schema.is("string"):
+		var all []candidate
+		if !slices.ContainsFunc(values, func(v json.RawMessage) bool { return !isDay(v) }) {
+			all = append(all, candidate{day, readDay})
+		}
+		if !slices.ContainsFunc(values, func(v json.RawMessage) bool { return !isClock(v) }) {
+			all = append(all, candidate{clock, readClock})
+		}
+		return append(all, candidate{span, readText})
+	case schema.is("integer"):
+		return []candidate{{figure, readWhole}}
+	case schema.is("number"):
+		return []candidate{{figure, readNumber}}
+	}
+	return nil
+}
+
+// copied reports whether values are read out of the request.
+func (p *parameter) copied() bool {
+	switch p.source {
+	case span, figure, day, clock, list:
+		return true
+	}
+	return false
+}
+
+// like reports whether q is called the same and takes the same kind of values.
+func (p *parameter) like(q *parameter) bool {
+	same := func(x, y json.RawMessage) bool { return string(x) == string(y) }
+	return q.name == p.name && q.source == p.source && q.whole == p.whole && slices.EqualFunc(p.values, q.values, same)
+}
+
+// named reports whether the request names the parameter itself.
+func (p *parameter) named(words []word) bool {
+	return mentions(words, strings.ReplaceAll(p.name, "_", " "))
+}
+
+func isNull(v json.RawMessage) bool { return string(v) == "null" }

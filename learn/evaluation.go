@@ -188,7 +188,8 @@ func wilson(k, n int) Interval {
 	centre := p + z*z/(2*size)
 	half := z * math.Sqrt(p*(1-p)/size+z*z/(4*size*size))
 	low, high := (centre-half)/(1+z*z/size), (centre+half)/(1+z*z/size)
-	return Interval{max(0, low), min(1, high)}
+	// Rounding must not leave a share outside of its own interval.
+	return Interval{max(0, min(low, p)), min(1, max(high, p))}
 }
 
 // alikeCosine is from where on two classes' means are worth a word even if nothing was confused. Centred means of

@@ -55,31 +55,32 @@ func Evaluate(ctx context.Context, r EvaluationRequest) (*Evaluation, error) {
 	}
 	defer p.session.Close()
 	e := &evaluator{prober: &p, set: r.Set, profile: learned.Profile, holdout: r.Holdout, clock: r.Clock, report: r.Report}
-	return e.evaluate(ctx, learned, r.Baseline)
+	out, mistakes, err := e.evaluate(ctx, learned, r.Baseline)
+	if err != nil {
+		return nil, err
+	}
+	out.TooAlike = tooAlike(learned.Head, mistakes, learned.Examples)
+	return out, nil
 }
 
 // evaluate is the evaluation of a learning run.
 func (r *run) evaluate(ctx context.Context) error {
-	none := Evaluation{Method: "none", Failures: []Failure{}}
+	mistakes := r.leftOutMistakes()
 	switch {
 	case r.Set == nil:
-		r.result.Evaluation = none
+		r.result.Evaluation = Evaluation{Method: "none", Failures: []Failure{}}
 	case len(r.Sample.Holdout) == 0:
-		r.result.Evaluation = none
+		r.result.Evaluation = Evaluation{Method: "none", Failures: []Failure{}}
 		r.leaveOut(&r.result.Evaluation)
 	default:
 		e := &evaluator{prober: &r.prober, set: r.Set, profile: r.Sample.Profile, holdout: r.Sample.Holdout, clock: r.Clock, report: r.Report}
-		out, err := e.evaluate(ctx, r.result.Learned, true)
+		out, more, err := e.evaluate(ctx, r.result.Learned, true)
 		if err != nil {
 			return err
 		}
-		r.result.Evaluation = *out
+		r.result.Evaluation, mistakes = *out, append(mistakes, more...)
 	}
-	confused := r.leftOutConfusions()
-	if r.result.Evaluation.Method == "holdout" {
-		confused = append(confused, r.result.Evaluation.Confusion...)
-	}
-	r.result.Evaluation.TooAlike = tooAlike(r.result.Learned.Head, confused)
+	r.result.Evaluation.TooAlike = tooAlike(r.result.Learned.Head, mistakes, r.Sample.Examples)
 	return nil
 }
 
@@ -92,27 +93,30 @@ func (r *run) leaveOut(e *Evaluation) {
 	for i, x := range r.Sample.Examples {
 		out := r.leftOut[i]
 		var got *CallValue
+		var arguments *Arguments
 		if out.choice.Class != NoTool {
 			rest := slices.Delete(slices.Clone(r.Sample.Examples), i, i+1)
 			got = &CallValue{ToolName: out.choice.Class, Arguments: json.RawMessage("{}")}
-			text := forcedText(out.choice.Class, LearnArguments(r.Set, rest).Ground(out.choice.Class, x.Prompt))
+			arguments = LearnArguments(r.Set, rest)
+			text := forcedText(out.choice.Class, arguments.Ground(out.choice.Class, x.Prompt))
 			if reply, err := tools.ParseReply(text); err == nil && reply.Call != nil {
 				got.Arguments = reply.Call.Arguments
 			}
 		}
 		if !t.add(r.Set, x, got) {
-			e.Failures = append(e.Failures, failure(i, x, got))
+			e.Failures = append(e.Failures, failure(i, x, got, Plan{Choice: &out.choice}, arguments))
 		}
 	}
 	e.Method, e.Learned, e.Confusion = "leave_one_out", t.shares(), t.confusion()
 }
 
-func (r *run) leftOutConfusions() []Confusion {
+// leftOutMistakes are the examples that would get another tool if they weren't there.
+func (r *run) leftOutMistakes() []mistake {
 	t := tally{}
-	for _, out := range r.leftOut {
-		t.confuse(out.label, out.choice.Class)
+	for i, out := range r.leftOut {
+		t.confuse(r.Sample.Examples[i], out.choice.Class, true)
 	}
-	return t.confusion()
+	return t.mistakes
 }
 
 // evaluator asks the requests of a holdout.
@@ -126,40 +130,40 @@ type evaluator struct {
 	done, total int
 }
 
-func (e *evaluator) evaluate(ctx context.Context, learned *Learned, baseline bool) (*Evaluation, error) {
+func (e *evaluator) evaluate(ctx context.Context, learned *Learned, baseline bool) (*Evaluation, []mistake, error) {
 	out := &Evaluation{Method: "holdout", Holdout: len(e.holdout), Failures: []Failure{}}
 	e.total = len(e.holdout)
 	if baseline {
 		e.total *= 2
 	}
 	e.report("evaluation", 0, e.total)
-	t, err := e.askAll(ctx, NewReplier(e.world, e.set, learned), func(i int, got *CallValue) {
-		out.Failures = append(out.Failures, failure(i, e.holdout[i], got))
+	replier := NewReplier(e.world, e.set, learned)
+	t, err := e.askAll(ctx, replier, func(i int, got *CallValue, plan Plan) {
+		out.Failures = append(out.Failures, failure(i, e.holdout[i], got, plan, replier.arguments))
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out.Learned, out.Confusion = t.shares(), t.confusion()
-	out.TooAlike = tooAlike(learned.Head, out.Confusion)
 	if baseline {
 		if out.Baseline, err = e.baseline(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return out, nil
+	return out, t.mistakes, nil
 }
 
-func (e *evaluator) askAll(ctx context.Context, replier *Replier, failed func(i int, got *CallValue)) (tally, error) {
+func (e *evaluator) askAll(ctx context.Context, replier *Replier, failed func(i int, got *CallValue, plan Plan)) (tally, error) {
 	t := tally{}
 	for i, x := range e.holdout {
 		start := e.clock()
-		got, err := e.reply(ctx, replier, x.Prompt)
+		got, plan, err := e.reply(ctx, replier, x.Prompt)
 		if err != nil {
 			return t, err
 		}
 		t.times = append(t.times, ms(e.clock().Sub(start)))
 		if !t.add(e.set, x, got) {
-			failed(i, got)
+			failed(i, got, plan)
 		}
 		e.done++
 		e.report("evaluation", e.done, e.total)
@@ -188,21 +192,21 @@ func (e *evaluator) baseline(ctx context.Context) (_ *Shares, err error) {
 		return nil, err
 	}
 	plain.restore = restoring(state)
-	t, err := plain.askAll(ctx, NewReplier(e.world, e.set, nil), func(int, *CallValue) {})
+	t, err := plain.askAll(ctx, NewReplier(e.world, e.set, nil), func(int, *CallValue, Plan) {})
 	return t.shares(), err
 }
 
 // callTokens bounds the tokens of one call.
 const callTokens = 128
 
-// reply gives the call that a request gets, nil for none.
-func (p *prober) reply(ctx context.Context, replier *Replier, prompt string) (*CallValue, error) {
+// reply gives the call that a request gets, nil for none, and the plan behind it.
+func (p *prober) reply(ctx context.Context, replier *Replier, prompt string) (*CallValue, Plan, error) {
 	if err := p.ask(ctx, prompt); err != nil {
-		return nil, err
+		return nil, Plan{}, err
 	}
 	plan := replier.Plan(prompt, p.session.Hidden())
 	if !plan.AllowsCall() {
-		return nil, nil
+		return nil, plan, nil
 	}
 	// Whether a reply is a call shows in its first character; the words of an answer aren't judged here.
 	began, answers := false, false
@@ -216,11 +220,11 @@ func (p *prober) reply(ctx context.Context, replier *Replier, prompt string) (*C
 		Stop: func() bool { return answers },
 	})
 	if err != nil && !fault.Is(err, fault.CodeInvalidToolCall) {
-		return nil, err
+		return nil, plan, err
 	}
 	reply, err := tools.ParseReply(out.Text)
 	if err != nil || reply.Call == nil {
-		return nil, nil
+		return nil, plan, nil
 	}
-	return &CallValue{reply.Call.ToolName, reply.Call.Arguments}, nil
+	return &CallValue{reply.Call.ToolName, reply.Call.Arguments}, plan, nil
 }

@@ -3,7 +3,6 @@ package learn
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -50,8 +49,8 @@ type Confusion struct {
 	Count int    `json:"count"`
 }
 
-// Alike is a pair of classes that the head tells apart badly: how often it took one for the other, and the cosine of
-// their means.
+// Alike is a pair of classes that the head tells apart badly: how often it took one for the other, on the holdout and on
+// examples that were left out in turn, and the cosine of their means.
 type Alike struct {
 	A          string  `json:"a"`
 	B          string  `json:"b"`
@@ -67,6 +66,7 @@ type Failure struct {
 	Want   *CallValue `json:"want"` // null: no call
 	Got    *CallValue `json:"got"`
 	Reason string     `json:"reason"` // "tool", "arguments", "no_call" or "needless_call"
+	Detail string     `json:"detail"` // in words
 }
 
 // CallValue is a call as the evaluation prints it.
@@ -82,8 +82,8 @@ func wanted(x Example) *CallValue {
 	return &CallValue{x.Call.ToolName, x.Call.Arguments}
 }
 
-func failure(i int, x Example, got *CallValue) Failure {
-	f := Failure{Index: i, Prompt: x.Prompt, Want: wanted(x), Got: got, Reason: "arguments"}
+func failure(i int, x Example, got *CallValue, plan Plan, a *Arguments) Failure {
+	f := Failure{Index: i, Prompt: x.Prompt, Want: wanted(x), Got: got, Reason: "arguments", Detail: detail(x, got, plan, a)}
 	switch {
 	case f.Want == nil:
 		f.Reason = "needless_call"
@@ -99,6 +99,7 @@ func failure(i int, x Example, got *CallValue) Failure {
 type tally struct {
 	calls, exact, valid, none, noTool, choice int
 	confused                                  map[[2]string]int
+	mistakes                                  []mistake
 	times                                     []float64 // ms
 }
 
@@ -109,7 +110,7 @@ func (t *tally) add(set *tools.ActiveSet, x Example, got *CallValue) bool {
 	if got != nil {
 		chosen = got.ToolName
 	}
-	t.confuse(x.label(), chosen)
+	t.confuse(x, chosen, false)
 	if chosen == x.label() {
 		t.choice++
 	}
@@ -134,11 +135,15 @@ func (t *tally) add(set *tools.ActiveSet, x Example, got *CallValue) bool {
 	return false
 }
 
-func (t *tally) confuse(want, got string) {
+// confuse counts what a request got; example is whether it is one that was left out.
+func (t *tally) confuse(x Example, got string, example bool) {
 	if t.confused == nil {
 		t.confused = map[[2]string]int{}
 	}
-	t.confused[[2]string{want, got}]++
+	t.confused[[2]string{x.label(), got}]++
+	if got != x.label() {
+		t.mistakes = append(t.mistakes, mistake{x.label(), got, x.Prompt, example})
+	}
 }
 
 func (t *tally) confusion() []Confusion {
@@ -190,52 +195,4 @@ func wilson(k, n int) Interval {
 	low, high := (centre-half)/(1+z*z/size), (centre+half)/(1+z*z/size)
 	// Rounding must not leave a share outside of its own interval.
 	return Interval{max(0, min(low, p)), min(1, max(high, p))}
-}
-
-// alikeCosine is from where on two classes' means are worth a word even if nothing was confused. Centred means of
-// several classes are mostly at a negative cosine.
-const alikeCosine = 0.3
-
-// tooAlike lists the pairs of classes that were confused, or whose means are close, the worst first.
-func tooAlike(head *Head, confusion []Confusion) []Alike {
-	if head == nil {
-		return nil
-	}
-	var list []Alike
-	for i, a := range head.Classes {
-		for j := i + 1; j < len(head.Classes); j++ {
-			pair := Alike{A: a, B: head.Classes[j], Cosine: head.cosine(i, j)}
-			for _, c := range confusion {
-				if c.Want == pair.A && c.Got == pair.B || c.Want == pair.B && c.Got == pair.A {
-					pair.Confused += c.Count
-				}
-			}
-			if pair.Confused > 0 || pair.Cosine >= alikeCosine {
-				pair.Suggestion = suggestion(pair)
-				list = append(list, pair)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(x, y Alike) int {
-		return cmp.Or(-cmp.Compare(x.Confused, y.Confused), -cmp.Compare(x.Cosine, y.Cosine))
-	})
-	return list
-}
-
-func suggestion(p Alike) string {
-	if p.A == NoTool {
-		return fmt.Sprintf("requests for %s and requests that need no tool look alike to the model: add examples without a tool that are about the same things, and examples of %s in other words", p.B, p.B)
-	}
-	return fmt.Sprintf("requests for %s and %s look alike to the model: add examples of both that differ in what they ask for and not only in their values, or make one tool of them", p.A, p.B)
-}
-
-// cosine is the mean over the views of the cosine between two classes' means.
-func (h *Head) cosine(i, j int) float64 {
-	sum := 0.0
-	for _, v := range h.Views {
-		for d := range v.Means[i] {
-			sum += float64(v.Means[i][d]) * float64(v.Means[j][d])
-		}
-	}
-	return sum / float64(len(h.Views))
 }

@@ -281,7 +281,7 @@ func TestEvaluation(t *testing.T) {
 	}
 	failures := []learn.Failure{{Index: 3, Prompt: "Where is order D-9?",
 		Want: &learn.CallValue{ToolName: "order_status", Arguments: json.RawMessage(`{"order_id":"other"}`)},
-		Got:  &learn.CallValue{ToolName: "order_status", Arguments: json.RawMessage(`{"order_id":"D-9"}`)}, Reason: "arguments"}}
+		Got:  &learn.CallValue{ToolName: "order_status", Arguments: json.RawMessage(`{"order_id":"D-9"}`)}, Reason: "arguments", Detail: `order_id is "D-9", want "other"`}}
 	if diff := cmp.Diff(failures, e.Failures); diff != "" {
 		t.Errorf("failures:\n%s", diff)
 	}

@@ -27,7 +27,7 @@ func wordScores(request string, list []tools.Tool) []float64 {
 	scores := make([]float64, len(list))
 	for i, text := range texts {
 		shared, length := 0.0, 0.0
-		for w := range text {
+		for _, w := range slices.Sorted(maps.Keys(text)) { // in one order: sums of floats depend on it
 			weight := math.Log(float64(len(list)+1) / float64(tools[w]))
 			length += weight * weight
 			if asked[w] {

@@ -121,11 +121,22 @@ func (a *app) sayEvaluation(e learn.Evaluation) {
 			a.say("    %-28s %18s %18s %18s", row.name, share(s.ToolChoice, s.Intervals["tool_choice"]), share(s.ExactCall, s.Intervals["exact_call"]), share(s.NoTool, s.Intervals["no_tool"]))
 		}
 	}
+	if e.Learned.CallMS > 0 {
+		a.say("    from a request to its call: %.0f ms (median)", e.Learned.CallMS)
+	}
 	for _, x := range e.Failures {
-		a.say("    wrong: %s → %s, want %s", tools.EscapeForDisplay(fmt.Sprintf("%q", x.Prompt)), callText(x.Got), callText(x.Want))
+		prompt, detail := tools.EscapeForDisplay(fmt.Sprintf("%q", x.Prompt)), tools.EscapeForDisplay(x.Detail)
+		switch {
+		case x.Reason == "arguments" && detail != "":
+			a.say("    wrong: %s → %s: %s", prompt, x.Got.ToolName, detail)
+		case detail != "":
+			a.say("    wrong: %s → %s, want %s (%s)", prompt, callText(x.Got), callText(x.Want), detail)
+		default:
+			a.say("    wrong: %s → %s, want %s", prompt, callText(x.Got), callText(x.Want))
+		}
 	}
 	for _, p := range e.TooAlike {
-		a.say("    hint: %s", p.Suggestion)
+		a.say("    hint: %s", tools.EscapeForDisplay(p.Suggestion))
 	}
 }
 

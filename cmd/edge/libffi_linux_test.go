@@ -33,6 +33,12 @@ func TestWithoutLibffi(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	model := filepath.Join("models", models.DefaultModel+".gguf")
+	for _, needed := range []string{"runtime", model} {
+		if _, err := os.Stat(filepath.Join(string(s), needed)); err != nil {
+			t.Fatalf("%v: this test needs the engine and the default model: run make setup", err)
+		}
+	}
 	p.home = string(s)
 	var doctor struct {
 		OK     bool
@@ -56,7 +62,7 @@ func TestWithoutLibffi(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(p.home, "models"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"runtime", filepath.Join("models", models.DefaultModel+".gguf")} {
+	for _, name := range []string{"runtime", model} {
 		if err := os.Symlink(filepath.Join(string(s), name), filepath.Join(p.home, name)); err != nil {
 			t.Fatal(err)
 		}

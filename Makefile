@@ -38,7 +38,7 @@ test-go: ## the Go suite, with the real engine and model; one package at a time,
 	@$(GO) test -p 1 -timeout 20m ./...
 
 test-python: ## the Python package's suite
-	@$(PYTHON) -m pytest -q runner/python/tests docs/format bench/bfcl
+	@$(PYTHON) -m pytest -q runner/python/tests docs/format bench
 
 bench: setup ## measure this machine: cold and restored first token, restore and verification rates, a tool's call
 	@$(PYTHON) bench/first_token.py

@@ -87,3 +87,24 @@ func TestLeavingOneOut(t *testing.T) {
 		t.Errorf("one example leaves nothing to learn from: %+v", e)
 	}
 }
+
+// TestWhatTheProfileSaysIsNoCall: a request that a fact has every word of has none left for a value.
+func TestWhatTheProfileSaysIsNoCall(t *testing.T) {
+	w := world(t, fake.New(fake.Options{}))
+	set := shop(t)
+	l := *taught(t, w, shopExamples())
+	l.Evidence = nil
+	for request, c := range map[string]struct {
+		fact  string
+		calls bool
+	}{
+		"Where is order A?":   {"Order A is in the cellar.", false},
+		"Where is order B-7?": {"Order A is in the cellar.", true},
+	} {
+		l.Profile.Facts = []string{c.fact}
+		p := learn.NewReplier(w, set, &l).Plan(request, read(t, w, request).Hidden())
+		if p.Choice == nil || p.Choice.Class != "order_status" || p.Doubted == c.calls || p.AllowsCall() != c.calls {
+			t.Errorf("%s: got %+v", request, p)
+		}
+	}
+}

@@ -103,6 +103,22 @@ func TestKindsOfValues(t *testing.T) {
 	}
 }
 
+// TestANameOfSeveralWordsIsOneThing, also where every example has a name of one word.
+func TestANameOfSeveralWordsIsOneThing(t *testing.T) {
+	var examples []learn.Example
+	for _, r := range [][2]string{{"What's the weather like in Tokyo?", "Tokyo"}, {"Is it going to rain in Lima?", "Lima"}, {"Give me the forecast for Oslo", "Oslo"}, {"temperature in Boston", "Boston"}} {
+		examples = append(examples, example(r[0], "order_status", `{"order_id":"`+r[1]+`"}`))
+	}
+	a := learn.LearnArguments(shop(t), examples)
+	for request, want := range map[string]string{
+		"What's the weather in New York?": `"New York"`, "forecast for Rio Grande Sul please": `"Rio Grande Sul"`, "Oslo": `"Oslo"`, "Rain in Lima, Peru?": `"Lima"`,
+	} {
+		if got := grounded(a, "order_status", request)["order_id"]; got != want {
+			t.Errorf("%q: got %s, want %s", request, got, want)
+		}
+	}
+}
+
 func TestListsOfNumbers(t *testing.T) {
 	for items, c := range map[string][2]string{"number": {"Add 4, 5, 6 and 7.25", "[4,5,6,7.25]"}, "integer": {"Add 4, 5 and 6", "[4,5,6]"}} {
 		set := freeze(t, tool("add", "Add.", `{"type":"object","additionalProperties":false,"required":["numbers"],"properties":{"numbers":{"type":"array","items":{"type":"`+items+`"}}}}`))

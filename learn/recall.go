@@ -25,6 +25,23 @@ func (l *Learned) Recall(request string) (fact string, ok bool) {
 	return fact, best > 0
 }
 
+// Told reports whether a fact of the profile has every word of content that a request has: then the request asks about
+// the fact, and has no word left that a tool's arguments could be made of.
+func (l *Learned) Told(request string) bool {
+	asked := content(request)
+	for _, f := range l.Profile.Facts {
+		known := content(f)
+		all := len(asked) > 0
+		for w := range asked {
+			all = all && known[w]
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
 // States reports whether an answer says what a fact says beyond the request's own words.
 func States(answer, fact, request string) bool {
 	said, asked := content(answer), content(request)

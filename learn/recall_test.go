@@ -42,3 +42,16 @@ func TestStates(t *testing.T) {
 		}
 	}
 }
+
+func TestTold(t *testing.T) {
+	l := &learn.Learned{Profile: learn.Profile{Facts: []string{"The cluster runs in Frankfurt.", "Deploys are frozen on Fridays."}}}
+	for request, want := range map[string]bool{
+		"Where does the cluster run?": true, "When are deploys frozen?": true, "frankfurt?": true,
+		"Where does the cluster of billing run?": false, "cluster frozen": false, "what is it?": false, "": false, "restart billing": false,
+		"billing cluster": false, "cluster billing": false,
+	} {
+		if got := l.Told(request); got != want {
+			t.Errorf("%q: got %t", request, got)
+		}
+	}
+}

@@ -18,13 +18,14 @@ type Replier struct {
 	head      *Head
 	evidence  *Evidence
 	arguments *Arguments
+	told      func(request string) bool // whether the profile's facts say all that a request names
 }
 
 // NewReplier makes a replier; without learned, or without a head in it, the model chooses by itself.
 func NewReplier(w World, set *tools.ActiveSet, learned *Learned) *Replier {
 	r := &Replier{world: w, set: set}
 	if learned != nil && set != nil {
-		r.head, r.evidence = learned.Head, learned.Evidence
+		r.head, r.evidence, r.told = learned.Head, learned.Evidence, learned.Told
 		if len(learned.Examples) > 0 {
 			r.arguments = LearnArguments(set, learned.Examples)
 		}
@@ -70,13 +71,17 @@ func (r *Replier) Plan(request string, hidden [][]float32) Plan {
 	return p
 }
 
-// doubts reports whether the evidence for a tool is weaker than any example's.
+// doubts reports whether the evidence for a tool is weaker than any example's, or the tool's values could only come out
+// of a question about the profile.
 func (r *Replier) doubts(c Choice, request string) bool {
-	if r.evidence == nil || r.arguments == nil {
+	if r.arguments == nil {
 		return false
 	}
 	score, copies := r.arguments.Score(c.Class, request)
-	return r.evidence.weigh(c, score, copies) < r.evidence.Threshold
+	if copies && r.told(request) {
+		return true
+	}
+	return r.evidence != nil && r.evidence.weigh(c, score, copies) < r.evidence.Threshold
 }
 
 // Answer is a plan for an answer in words.

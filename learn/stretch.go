@@ -103,20 +103,31 @@ func (p *parameter) features(words []word, s stretch) []string {
 	case list:
 		return append(features, itemFeatures(s.items)...)
 	}
-	var inner []string
-	for _, w := range words[s.i:s.j] {
-		inner = append(inner, w.text)
+	var parts []string // a name of several words is one part
+	for k, w := range words[s.i:s.j] {
+		if k == 0 || !oneName(words[s.i+k-1], w) {
+			parts = append(parts, w.text)
+		}
 	}
 	features = append(features, "quoted "+quotation(words[s.i:s.j]),
-		"shape "+shape(strings.Join(inner, " ")), "words "+strconv.Itoa(min(s.j-s.i, 4)),
-		"first "+strings.ToLower(inner[0]), "last "+strings.ToLower(inner[len(inner)-1]),
+		"shape "+shape(strings.Join(parts, " ")), "words "+strconv.Itoa(min(len(parts), 4)),
+		"first "+strings.ToLower(words[s.i].text), "last "+strings.ToLower(words[s.j-1].text),
 	)
+	if s.i > 1 && oneName(words[s.i-1], words[s.i]) || s.j > 1 && s.j < len(words) && oneName(words[s.j-1], words[s.j]) {
+		features = append(features, cutsName)
+	}
 	for _, w := range words[s.i : s.j-1] {
 		if w.trail != "" {
 			features = append(features, "crosses", "crosses "+w.trail)
 		}
 	}
 	return features
+}
+
+// oneName reports whether two words that follow each other are part of one name, such as New York. A request's first
+// word has its capital for another reason; who calls this looks after that.
+func oneName(a, b word) bool {
+	return a.trail == "" && b.lead == "" && shape(a.text) == "Aa" && shape(b.text) == "Aa"
 }
 
 // neighbour is what a word is to the stretch beside it: the word, or the shape of one that has digits, which no other
@@ -139,7 +150,6 @@ type counts struct {
 func (c *counts) add(p *parameter, e *lesson, value json.RawMessage, weight float64) {
 	if c.right == nil {
 		c.right, c.wrong = map[string]float64{}, map[string]float64{}
-		c.right["quoted whole"] = 1 // as if it had been seen: that is what quotation marks are for
 	}
 	for _, s := range p.stretches(e.Prompt, e.words) {
 		into, n := c.wrong, &c.nWrong
@@ -153,6 +163,14 @@ func (c *counts) add(p *parameter, e *lesson, value json.RawMessage, weight floa
 	}
 }
 
+// Features that something is known of before any example: how often they count as seen, on right or on wrong stretches.
+const (
+	wholeQuotation = "quoted whole"
+	cutsName       = "cuts a name"
+	rightQuotation = 1
+	wrongCut       = 2
+)
+
 // score is the log-odds of a stretch being right. Wrong stretches are many and right ones few, so their counts are
 // brought to the same weight; a feature never seen counts for nothing.
 func (c *counts) score(features []string) float64 {
@@ -160,7 +178,14 @@ func (c *counts) score(features []string) float64 {
 	weight := c.nRight / max(c.nWrong, 1)
 	sum := 0.0
 	for _, f := range features {
-		sum += math.Log((c.right[f] + prior) / (c.wrong[f]*weight + prior))
+		right, wrong := c.right[f], c.wrong[f]*weight
+		switch f {
+		case wholeQuotation:
+			right += rightQuotation
+		case cutsName:
+			wrong += wrongCut
+		}
+		sum += math.Log((right + prior) / (wrong + prior))
 	}
 	return sum
 }

@@ -14,26 +14,26 @@ const beam = 24
 // assign finds the best stretches for all copied parameters together.
 func (a *Arguments) assign(tool string, request string, words []word) assignment {
 	beams := []assignment{{chosen: map[string]stretch{}}}
-	evidence := a.outer.of(tool, words, nil)
+	known := a.outer.of(tool, words, nil)
 	for _, p := range a.tools[tool].parameters {
 		if p.copied() {
-			beams = p.extend(beams, request, words, evidence)
+			beams = p.extend(beams, request, words, func(s stretch) float64 { return a.outer.weigh(known[s.i:s.j]) })
 		}
 	}
 	return slices.MaxFunc(beams, func(x, y assignment) int { return compare(x.score, y.score) })
 }
 
 // extend gives every assignment each good stretch for p that is still free, and for an optional parameter also none.
-func (p *parameter) extend(from []assignment, request string, words []word, evidence []familiarity) []assignment {
+func (p *parameter) extend(from []assignment, request string, words []word, familiar func(stretch) float64) []assignment {
 	type scored struct {
 		stretch
 		score float64
-		own   float64 // without the evidence of the words in it
+		own   float64 // without how familiar its words are
 	}
 	var found []scored
 	for _, s := range p.stretches(request, words) {
 		own := p.counts.score(p.features(words, s))
-		found = append(found, scored{s, own + p.inside.weigh(evidence[s.i:s.j]), own})
+		found = append(found, scored{s, own + familiar(s), own})
 	}
 	slices.SortStableFunc(found, func(x, y scored) int { return compare(y.score, x.score) })
 	found = found[:min(len(found), beam)]

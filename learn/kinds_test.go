@@ -84,6 +84,7 @@ func TestKindsOfValues(t *testing.T) {
 		{"cancel", "Cancel EV-9", map[string]string{"event": `"EV-9"`, "notify": "-"}},
 		{"cancel", "Cancel EV-9 and do not notify them", map[string]string{"event": `"EV-9"`, "notify": "false"}},
 		{"cancel", "Cancel EV-9 and notify the guests", map[string]string{"event": `"EV-9"`, "notify": "true"}},
+		{"cancel", "Not now, notify the guests: cancel EV-9", map[string]string{"event": `"EV-9"`, "notify": "true"}},
 		// and by words that the examples have
 		{"switch", "Turn quick off", map[string]string{"flag": `"quick"`, "enabled": "false"}},
 		{"switch", "quick", map[string]string{"flag": `"quick"`, "enabled": "true|false"}},
@@ -116,6 +117,30 @@ func TestANameOfSeveralWordsIsOneThing(t *testing.T) {
 		if got := grounded(a, "order_status", request)["order_id"]; got != want {
 			t.Errorf("%q: got %s, want %s", request, got, want)
 		}
+	}
+}
+
+// TestAQuotationIsAValue, though no example has one.
+func TestAQuotationIsAValue(t *testing.T) {
+	set := freeze(t, tool("create", "Create.", `{"type":"object","additionalProperties":false,"required":["title","date"],"properties":{"title":{"type":"string"},"date":{"type":"string"}}}`))
+	a := learn.LearnArguments(set, []learn.Example{
+		example("Book a meeting called Budget review on 2026-04-10", "create", `{"title":"Budget review","date":"2026-04-10"}`),
+		example("Schedule Lunch with Marta on 12 May 2026", "create", `{"title":"Lunch with Marta","date":"2026-05-12"}`),
+		example("new event: Sprint planning, 2026-07-01", "create", `{"title":"Sprint planning","date":"2026-07-01"}`),
+		example("Add Yoga class to the calendar on 2026-08-20", "create", `{"title":"Yoga class","date":"2026-08-20"}`),
+	})
+	want := map[string]string{"title": `"Dentist"`, "date": `"2026-02-03"`}
+	if diff := cmp.Diff(want, grounded(a, "create", "Put 'Dentist' in my calendar for 2026-02-03")); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}
+
+// TestAParametersNameIsNoValue: "the mailer service" is about the service mailer.
+func TestAParametersNameIsNoValue(t *testing.T) {
+	a := learn.LearnArguments(desk(t), deskExamples())
+	want := map[string]string{"service": `"cache"`, "environment": `"test"`}
+	if diff := cmp.Diff(want, grounded(a, "restart", "Restart the cache service in test")); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
 

@@ -40,8 +40,7 @@ type parameter struct {
 	values   []json.RawMessage // of a closed set
 	counts   counts
 	labels   labels
-	inside   odds // of the words in its values
-	given    int  // in how many examples
+	given    int // in how many examples
 }
 
 // learn finds the source that accounts for every value of the lessons, and counts their stretches.

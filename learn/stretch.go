@@ -114,18 +114,17 @@ func (p *parameter) features(words []word, s stretch) []string {
 		"first "+strings.ToLower(words[s.i].text), "last "+strings.ToLower(words[s.j-1].text),
 	)
 	if s.i > 1 && oneName(words[s.i-1], words[s.i]) || s.j > 1 && s.j < len(words) && oneName(words[s.j-1], words[s.j]) {
-		features = append(features, cutsName)
+		features = append(features, cutName) // a request's first word has its capital for another reason
 	}
 	for _, w := range words[s.i : s.j-1] {
 		if w.trail != "" {
-			features = append(features, "crosses", "crosses "+w.trail)
+			features = append(features, "crosses "+w.trail)
 		}
 	}
 	return features
 }
 
-// oneName reports whether two words that follow each other are part of one name, such as New York. A request's first
-// word has its capital for another reason; who calls this looks after that.
+// oneName reports whether two words that follow each other are part of one name, such as New York.
 func oneName(a, b word) bool {
 	return a.trail == "" && b.lead == "" && shape(a.text) == "Aa" && shape(b.text) == "Aa"
 }
@@ -163,12 +162,12 @@ func (c *counts) add(p *parameter, e *lesson, value json.RawMessage, weight floa
 	}
 }
 
-// Features that something is known of before any example: how often they count as seen, on right or on wrong stretches.
+// Of two features something is known before any example: quotation marks set a value off, and nobody cuts a name.
 const (
-	wholeQuotation = "quoted whole"
-	cutsName       = "cuts a name"
-	rightQuotation = 1
-	wrongCut       = 2
+	wholeQuotation     = "quoted whole"
+	seenWholeQuotation = 4 // times on a right stretch
+	cutName            = "cuts a name"
+	seenCutName        = 2 // times on a wrong one
 )
 
 // score is the log-odds of a stretch being right. Wrong stretches are many and right ones few, so their counts are
@@ -181,9 +180,9 @@ func (c *counts) score(features []string) float64 {
 		right, wrong := c.right[f], c.wrong[f]*weight
 		switch f {
 		case wholeQuotation:
-			right += rightQuotation
-		case cutsName:
-			wrong += wrongCut
+			right += seenWholeQuotation
+		case cutName:
+			wrong += seenCutName
 		}
 		sum += math.Log((right + prior) / (wrong + prior))
 	}

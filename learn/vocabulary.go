@@ -11,6 +11,7 @@ import (
 type vocabulary struct {
 	outside map[string]map[string]int // tool → word → in how many examples
 	all     map[string]int            // word → in how many examples of any tool
+	odds    [familiarities]float64    // log-odds that a word of a request is inside a value
 }
 
 // familiarity says where a word is known from outside of values.
@@ -23,13 +24,11 @@ const (
 	familiarities
 )
 
-// odds are, per familiarity, the log-odds that a word of a request is inside a value.
-type odds [familiarities]float64
-
-func (o odds) weigh(words []familiarity) float64 {
+// weigh adds up what the words speak for being inside a value.
+func (v vocabulary) weigh(words []familiarity) float64 {
 	sum := 0.0
 	for _, f := range words {
-		sum += o[f]
+		sum += v.odds[f]
 	}
 	return sum
 }
@@ -61,8 +60,7 @@ func (v vocabulary) add(tool, text string) {
 	v.all[text]++
 }
 
-// learnVocabulary notes the words of the examples that stand in none of their values, and sets each copied parameter's
-// odds.
+// learnVocabulary notes the words of the examples that stand in none of their values, and what knowing a word says.
 func learnVocabulary(all map[string]*toolArguments, lessons []*lesson) vocabulary {
 	v := vocabulary{outside: map[string]map[string]int{}, all: map[string]int{}}
 	for name, known := range all { // what names the tool and its parameters is no value
@@ -76,48 +74,34 @@ func learnVocabulary(all map[string]*toolArguments, lessons []*lesson) vocabular
 		}
 	}
 	var outside, inside [familiarities]float64
-	per := map[*parameter]*[familiarities]float64{}
 	for _, e := range lessons {
 		if e.label() == NoTool {
 			continue
 		}
 		for i, f := range v.of(e.label(), e.words, e.outside()) {
-			p := e.inside[i]
-			if p == nil {
+			if e.inside[i] == nil {
 				outside[f]++
-				continue
+			} else {
+				inside[f]++
 			}
-			if per[p] == nil {
-				per[p] = &[familiarities]float64{}
-			}
-			per[p][f]++
-			inside[f]++
 		}
 	}
-	even := [familiarities]float64{1. / 3, 1. / 3, 1. / 3}
-	out, in := shares(outside, even, 8), shares(inside, even, 8)
-	for _, known := range all {
-		for _, p := range known.parameters {
-			own := in
-			if per[p] != nil {
-				own = shares(*per[p], in, 4)
-			}
-			for f := range own {
-				p.inside[f] = math.Log(own[f] / out[f])
-			}
-		}
+	out, in := shares(outside), shares(inside)
+	for f := range v.odds {
+		v.odds[f] = math.Log(in[f] / out[f])
 	}
 	return v
 }
 
-// shares brings counts to a sum of 1, drawn towards a prior by weight words.
-func shares(n, prior [familiarities]float64, weight float64) (s [familiarities]float64) {
-	total := weight
+// shares brings counts to a sum of 1, drawn towards even shares as if a few words more had been seen.
+func shares(n [familiarities]float64) (s [familiarities]float64) {
+	const more = 8
+	total := float64(more)
 	for _, x := range n {
 		total += x
 	}
 	for f := range n {
-		s[f] = (n[f] + weight*prior[f]) / total
+		s[f] = (n[f] + more/float64(familiarities)) / total
 	}
 	return s
 }

@@ -12,7 +12,7 @@ import (
 
 // PromptFormat is the version of everything that this file writes into a prompt. Another wording is another version:
 // imprints of the old one are then refused as imprint_prefix_mismatch.
-const PromptFormat = "1"
+const PromptFormat = "2"
 
 const defaultSystem = "You are a helpful assistant."
 
@@ -66,12 +66,6 @@ func systemText(set *tools.ActiveSet, profile Profile) (string, error) {
 	if strings.TrimSpace(profile.System) == "" {
 		b.WriteString(defaultSystem)
 	}
-	if len(profile.Facts) > 0 {
-		b.WriteString("\n\nWhat you know:")
-		for _, f := range profile.Facts {
-			b.WriteString("\n- " + strings.TrimSpace(f))
-		}
-	}
 	if set != nil {
 		b.WriteString("\n\nYour tools:")
 		for _, t := range set.Tools() {
@@ -85,6 +79,12 @@ func systemText(set *tools.ActiveSet, profile Profile) (string, error) {
 		b.WriteString("\n\nTo use a tool, reply with exactly one JSON object and nothing else:\n" +
 			`{"tool_name":"…","arguments":{…}}` +
 			"\nIts result comes back as a message that starts with \"Tool result\". Otherwise reply in plain words.")
+	}
+	if len(profile.Facts) > 0 {
+		b.WriteString("\n\nWhat you know:")
+		for _, f := range profile.Facts {
+			b.WriteString("\n- " + strings.TrimSpace(f))
+		}
 	}
 	return b.String(), nil
 }

@@ -3,6 +3,7 @@ package imprint
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -45,14 +46,19 @@ func (s *Store) Lookup(ctx context.Context, id ID) (Entry, error) {
 	return s.entry(id)
 }
 
-// Adopt makes the file at path, which came from elsewhere, the store's imprint of that id, by renaming it. It must lie
-// on the store's disk (Partial). It is adopted only after it passed the gate's steps 1 to 3 and 5 and has the id; if an
-// intact imprint of that id is in the store, that one stays and the file at path goes. name stands for the file in
-// messages.
+// Adopt makes the file at path, which came from elsewhere, the store's imprint of that id: it takes its layers out into
+// files of their own, and the file goes. It must be a whole imprint with that id, which is checked as by Open and
+// CheckIntegrity; if an intact imprint of that id is in the store, that one stays. name stands for the file in messages.
 //
 // Errors: a *Refusal, after which the file is still at path; the operating system's; ctx's.
 func (s *Store) Adopt(ctx context.Context, path, name string, id ID) (Entry, error) {
-	if err := examineFile(ctx, path, name, id); err != nil {
+	f, err := os.Open(path)
+	if err != nil {
+		return Entry{}, fmt.Errorf("imprint store: %w", err)
+	}
+	defer f.Close()
+	u, err := examineFile(ctx, f, name, id)
+	if err != nil {
 		return Entry{}, err
 	}
 	unlock, err := s.lock(ctx)
@@ -60,49 +66,54 @@ func (s *Store) Adopt(ctx context.Context, path, name string, id ID) (Entry, err
 		return Entry{}, err
 	}
 	defer unlock()
-	switch present, err := s.makeRoom(ctx, id); {
-	case err != nil:
+	present, err := s.makeRoom(ctx, id)
+	if err != nil {
 		return Entry{}, err
-	case present:
-		if err := os.Remove(path); err != nil {
-			return Entry{}, fmt.Errorf("imprint store: %w", err)
+	}
+	if !present {
+		if err := s.takeOver(ctx, u); err != nil {
+			return Entry{}, err
 		}
-		return s.entry(id)
 	}
-	if err := os.Rename(path, s.path(id)); err != nil {
-		return Entry{}, fmt.Errorf("imprint store: %w", err)
-	}
-	if err := atomicfile.SyncDir(s.dir); err != nil {
+	f.Close()
+	if err := os.Remove(path); err != nil {
 		return Entry{}, fmt.Errorf("imprint store: %w", err)
 	}
 	return s.entry(id)
 }
 
-// examineFile makes sure that the file is the whole imprint of that id, on the disk, and private.
-func examineFile(ctx context.Context, path, name string, id ID) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("imprint store: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		err = f.Chmod(0o600)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err != nil {
-		return fmt.Errorf("imprint store: %w", err)
-	}
-	u, err := openReader(f, info.Size(), name)
+// takeOver copies layers and head out of a whole file; both are verified as they are written. The caller holds the lock.
+func (s *Store) takeOver(ctx context.Context, u *Unverified) error {
+	sections := u.header.states()
+	err := s.putLayers(ctx, u.header, func(i int) io.Reader {
+		return io.NewSectionReader(u.src, u.body+sections[i].Offset, sections[i].Length)
+	})
 	if err != nil {
 		return err
 	}
-	if u.id != id {
-		return refuse(name, u.trail, fault.New(fault.CodeImprintHeaderMalformed, "got %s, want %s", u.id, id))
+	size := u.body + u.header.headLength()
+	return atomicfile.Write(s.path(u.id), 0o600, func(w io.Writer) error {
+		if _, err := io.Copy(w, &cancelable{ctx, io.NewSectionReader(u.src, 0, size)}); err != nil {
+			return err
+		}
+		return checkWritten(ctx, w, size, u.id, s.dir)
+	})
+}
+
+// examineFile makes sure that the file is the whole imprint of that id.
+func examineFile(ctx context.Context, f *os.File, name string, id ID) (*Unverified, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("imprint store: %w", err)
 	}
-	return u.CheckIntegrity(ctx)
+	u, err := openReader(f, info.Size(), name)
+	if err != nil {
+		return nil, err
+	}
+	if u.id != id {
+		return nil, refuse(name, u.trail, fault.New(fault.CodeImprintHeaderMalformed, "got %s, want %s", u.id, id))
+	}
+	return u, u.CheckIntegrity(ctx)
 }
 
 // makeRoom reports whether an intact imprint of that id is there. A damaged file in its place is renamed: evidence. The

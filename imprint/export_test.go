@@ -28,3 +28,6 @@ func ParseAndEncodeHeader(raw []byte) ([]byte, error) {
 
 // Lock takes the store's lock, for tests that compete for it.
 var Lock = (*Store).lock
+
+// DiskBytes is what entries take up together.
+var DiskBytes = diskBytes

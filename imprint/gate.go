@@ -57,9 +57,14 @@ func (u *Unverified) readInto(ctx context.Context, v *Verified) (err error) {
 	if v.learned, err = u.load(ctx, SectionLearned); err != nil {
 		return err
 	}
-	s, _ := u.header.section(SectionState)
-	v.state, err = sealed.Verify(ctx, u.src, u.body+s.Offset, s.seal(), u.header.Tokens)
-	return u.account(s, err)
+	for i, s := range u.header.states() {
+		layer, err := sealed.Verify(ctx, u.src, u.body+s.Offset, s.seal(), u.header.Layers[i].Tokens)
+		if err := u.account(s, err); err != nil {
+			return err
+		}
+		v.state = v.state.Then(layer)
+	}
+	return nil
 }
 
 // CheckIntegrity runs step 5 without step 4, in constant memory: the file is what its writer wrote, whatever the live
@@ -102,8 +107,8 @@ func (v *Verified) Tokens() []uint32 { return cloneList(v.tokens) }
 // Learned is what was learned, nil where nothing was; the caller owns it.
 func (v *Verified) Learned() []byte { return append([]byte(nil), v.learned...) }
 
-// StateBytes are the verified state's bytes, for comparing; they must not be changed.
-func (v *Verified) StateBytes() []byte { return v.state.Bytes() }
+// State is the verified state, for comparing and for going on from its layers.
+func (v *Verified) State() sealed.State { return v.state }
 
 // Trail is what the gate did.
 func (v *Verified) Trail() Trail { return v.trail }
@@ -129,7 +134,7 @@ func (v *Verified) Restore(ctx context.Context, sink StateSink) (RestoreReport, 
 	}
 	start := time.Now()
 	err := sink.RestoreState(ctx, v.state)
-	report := RestoreReport{Tokens: v.state.Tokens(), Bytes: int64(len(v.state.Bytes())), Duration: time.Since(start)}
+	report := RestoreReport{Tokens: v.state.Tokens(), Bytes: v.state.Size(), Duration: time.Since(start)}
 	if err == nil {
 		return report, nil
 	}

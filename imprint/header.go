@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"edge/internal/canon"
 	"edge/internal/digest"
@@ -18,15 +19,22 @@ const (
 	FormatVersion = 1
 )
 
-// Names of the sections, in their order in the file.
+// Names of the sections, in their order in the file. Behind them comes one section for each layer of the state, as the
+// engine wrote it, named by SectionState and the layer's name.
 const (
 	SectionTokens  = "tokens"  // the prefix's token ids, 32-bit little-endian
 	SectionLearned = "learned" // what was learned about choosing tools; absent where nothing was
-	SectionState   = "state"   // the engine's state, as the engine wrote it
+	SectionState   = "state."
 )
 
-// LayerPrefix is the only layer of format version 1: the whole prefix.
-const LayerPrefix = "prefix"
+const (
+	// LayerPrefix is the name of the only layer of a state that isn't cut.
+	LayerPrefix = "prefix"
+	// MaxLayers bounds how many layers a state has.
+	MaxLayers = 8
+
+	maxLayerName = 32
+)
 
 // Header is the file's table of contents, and its digest is the artifact's ID. It is written as canonical JSON; every
 // field is always present.
@@ -39,7 +47,8 @@ type Header struct {
 	BakedOn Platform `json:"baked_on"`
 	// Tokens is how many tokens the state stands for.
 	Tokens int `json:"tokens"`
-	// Layers are the parts of the prefix that can be told apart; their tokens add up to Tokens.
+	// Layers are the parts that the prefix and its state consist of, in their order; their tokens add up to Tokens. Layers
+	// with the same digest, in the same place behind the same ones, are the same part of two imprints.
 	Layers []Layer `json:"layers"`
 	// SegmentSize is the length of every segment of a section but its last.
 	SegmentSize int `json:"segment_size"`
@@ -54,7 +63,7 @@ type Platform struct {
 	CPU  string `json:"cpu"`
 }
 
-// Layer is one part of the prefix.
+// Layer is one part of the prefix. Its name is 1 to 32 letters a to z.
 type Layer struct {
 	Name   string `json:"name"`
 	Tokens int    `json:"tokens"`
@@ -76,11 +85,20 @@ type Section struct {
 
 func (s Section) seal() sealed.Seal { return sealed.Seal{Length: s.Length, Segments: s.Segments} }
 
-// PayloadBytes is the length of the engine's state.
+// PayloadBytes is the length of the engine's state, all layers together.
 func (h Header) PayloadBytes() int64 {
-	s, _ := h.section(SectionState)
-	return s.Length
+	n := int64(0)
+	for _, s := range h.states() {
+		n += s.Length
+	}
+	return n
 }
+
+// LayerSections are the sections of the layers, in the order of Layers; the caller owns them.
+func (h Header) LayerSections() []Section { return cloneList(h.states()) }
+
+// states are the sections of the layers.
+func (h Header) states() []Section { return h.Sections[len(h.Sections)-len(h.Layers):] }
 
 func (h Header) section(name string) (Section, bool) {
 	for _, s := range h.Sections {
@@ -89,6 +107,12 @@ func (h Header) section(name string) (Section, bool) {
 		}
 	}
 	return Section{}, false
+}
+
+// headLength is where the last section before the layers ends, counted from the body's first byte.
+func (h Header) headLength() int64 {
+	last := h.Sections[len(h.Sections)-len(h.Layers)-1]
+	return last.Offset + last.Length
 }
 
 // bodyLength is where the last section ends, counted from the body's first byte.
@@ -138,8 +162,8 @@ func (h Header) check() error {
 	if err := h.Identity.Check(); err != nil {
 		return fmt.Errorf("identity: %w", err)
 	}
-	if len(h.Layers) != 1 || h.Layers[0] != (Layer{LayerPrefix, h.Tokens}) {
-		return fmt.Errorf("layers: got %v, want one %q of %d tokens", h.Layers, LayerPrefix, h.Tokens)
+	if err := h.checkLayers(); err != nil {
+		return fmt.Errorf("layers: %w", err)
 	}
 	if h.SegmentSize != sealed.SegmentSize {
 		return fmt.Errorf("segment_size: got %d, want %d", h.SegmentSize, sealed.SegmentSize)
@@ -157,6 +181,32 @@ func (h Header) check() error {
 		return errors.New("identity.learned_version goes with the learned section, and only with it")
 	}
 	return nil
+}
+
+// checkLayers wants names that are words, each once, and tokens that add up.
+func (h Header) checkLayers() error {
+	if len(h.Layers) < 1 || len(h.Layers) > MaxLayers {
+		return fmt.Errorf("got %d, want 1 to %d", len(h.Layers), MaxLayers)
+	}
+	tokens := 0
+	for i, l := range h.Layers {
+		switch {
+		case !isLayerName(l.Name) || slices.ContainsFunc(h.Layers[:i], func(o Layer) bool { return o.Name == l.Name }):
+			return fmt.Errorf("the name %q", l.Name)
+		case l.Tokens < 1 || l.Tokens > math.MaxInt32:
+			return fmt.Errorf("%q: %d tokens", l.Name, l.Tokens)
+		}
+		tokens += l.Tokens
+	}
+	if tokens != h.Tokens {
+		return fmt.Errorf("%d tokens together, and the prefix has %d", tokens, h.Tokens)
+	}
+	return nil
+}
+
+// isLayerName wants 1 to 32 letters a to z.
+func isLayerName(name string) bool {
+	return name != "" && len(name) <= maxLayerName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // checkSections wants exactly the sections there can be, in their order, each where the one before it ends, rounded up
@@ -180,9 +230,15 @@ func (h Header) checkSections() error {
 		}
 		next = align(s.Offset + s.Length)
 	}
-	if !slices.Equal(names, []string{SectionTokens, SectionState}) &&
-		!slices.Equal(names, []string{SectionTokens, SectionLearned, SectionState}) {
-		return fmt.Errorf("got %q, want tokens, learned (if there is one) and state", names)
+	want := []string{SectionTokens}
+	if len(h.Sections) == len(h.Layers)+2 {
+		want = append(want, SectionLearned)
+	}
+	for _, l := range h.Layers {
+		want = append(want, SectionState+l.Name)
+	}
+	if !slices.Equal(names, want) {
+		return fmt.Errorf("got %q, want tokens, learned (if there is one) and one for each layer", names)
 	}
 	return nil
 }

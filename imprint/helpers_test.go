@@ -62,6 +62,16 @@ func full() imprint.Content {
 	}
 }
 
+// layered is full in three layers.
+func layered() imprint.Content {
+	c := full()
+	c.Tokens = []uint32{1, 2, 70000, 4, 5, 6}
+	c.Identity.PrefixSHA256 = imprint.PrefixSHA256(c.Tokens)
+	c.State = sealed.Fresh(pattern(0, 100), 3).Then(sealed.Fresh(pattern(1, 50), 1)).Then(sealed.Fresh(pattern(2, 70), 2))
+	c.Layers = []string{"contract", "profile", "examples"}
+	return c
+}
+
 // small is a content without tools and without a learned part.
 func small() imprint.Content {
 	c := full()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"edge/internal/digest"
@@ -20,8 +21,8 @@ type ID = digest.BLAKE3
 // Unverified is an imprint whose header holds together. Nothing in it has been compared with the live world, and its
 // state can't be restored. It keeps the file open: Close it.
 type Unverified struct {
-	src    io.ReaderAt
-	closer io.Closer
+	src    io.ReaderAt // the whole imprint, wherever its layers lie
+	files  []io.Closer
 	path   string
 	id     ID
 	header Header
@@ -30,12 +31,16 @@ type Unverified struct {
 }
 
 // Open runs the gate's steps 1 to 3 on the file. It reads no more than the header and the padding, and allocates
-// nothing by a length that the file declares before that length was compared with the file's.
+// nothing by a length that the file declares before that length was compared with the file's. Of a thin file the layers
+// are looked up in the folder LayerFolder beside it.
 //
 // Errors: imprint_not_found; or a *Refusal with imprint_header_malformed, imprint_format_unsupported,
 // imprint_truncated, imprint_trailing_data or imprint_payload_mismatch (padding between sections); or the operating
 // system's, which say nothing about the file.
-func Open(path string) (*Unverified, error) {
+func Open(path string) (*Unverified, error) { return openFile(path, filepath.Dir(path)) }
+
+// openFile is Open with the folders in which LayerFolder may be, in the order in which they are asked.
+func openFile(path string, folders ...string) (*Unverified, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
@@ -45,12 +50,12 @@ func Open(path string) (*Unverified, error) {
 		f.Close()
 		return nil, fmt.Errorf("imprint: %w", err)
 	}
-	u, err := openReader(f, info.Size(), path)
+	u, err := openReader(f, info.Size(), path, folders...)
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	u.closer = f
+	u.files = append(u.files, f)
 	return u, nil
 }
 
@@ -72,10 +77,11 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openReader is Open for size bytes that are read from src; name is for messages.
-func openReader(src io.ReaderAt, size int64, name string) (*Unverified, error) {
+// openReader is openFile for size bytes that are read from src; name is for messages. It doesn't own src.
+func openReader(src io.ReaderAt, size int64, name string, folders ...string) (*Unverified, error) {
 	u := &Unverified{src: src, path: name}
-	if err := u.parse(size); err != nil {
+	if err := u.parse(size, folders); err != nil {
+		u.Close()
 		return nil, u.refusal(err)
 	}
 	return u, nil
@@ -90,42 +96,60 @@ func (u *Unverified) refusal(err error) error {
 	return fmt.Errorf("imprint %s: %w", u.path, err)
 }
 
-func (u *Unverified) parse(size int64) error {
-	u.trail.Step = StepPrelude
-	raw, err := u.read(0, min(size, int64(preludeSize)))
+func (u *Unverified) parse(size int64, folders []string) error {
+	headerEnd, end, err := u.parseHead(size)
 	if err != nil {
 		return err
 	}
-	p, err := parsePrelude(raw, size)
-	if err != nil {
-		return err
-	}
-
-	u.trail.Step = StepHeader
-	if raw, err = u.read(int64(preludeSize), int64(p.headerLength)); err != nil {
-		return err
-	}
-	u.id = digest.BLAKE3Of(raw)
-	if u.id != p.headerDigest {
-		return fault.New(fault.CodeImprintHeaderMalformed, "header digest: got %s, want %s", u.id, p.headerDigest)
-	}
-	if u.header, err = parseHeader(raw); err != nil {
-		return fault.New(fault.CodeImprintHeaderMalformed, "header: %w", err)
-	}
-	u.body = p.bodyStart()
-	end := u.body + u.header.bodyLength()
-	if p.fileSize != uint64(end) {
-		return fault.New(fault.CodeImprintHeaderMalformed, "file size: got %d, want %d", p.fileSize, end)
-	}
-
 	u.trail.Step = StepSize
+	switch thin := u.body + u.header.headLength(); {
+	case len(folders) == 0 || size < thin || size >= end:
+	case size == thin:
+		if err := u.attach(folders); err != nil {
+			return err
+		}
+		size = end
+	case haveLayers(folders, u.header): // a whole file that was cut has none beside it
+		return fault.New(fault.CodeImprintTrailingData, "file size: got %d, want %d, and the layers in files of their own", size, thin)
+	}
 	switch {
 	case size < end:
 		return fault.New(fault.CodeImprintTruncated, "file size: got %d, want %d", size, end)
 	case size > end:
 		return fault.New(fault.CodeImprintTrailingData, "file size: got %d, want %d", size, end)
 	}
-	return u.checkPadding(int64(preludeSize) + int64(p.headerLength))
+	return u.checkPadding(headerEnd)
+}
+
+// parseHead runs steps 1 and 2, and says where the header ends and where the file must.
+func (u *Unverified) parseHead(size int64) (headerEnd, end int64, err error) {
+	u.trail.Step = StepPrelude
+	raw, err := u.read(0, min(size, int64(preludeSize)))
+	if err != nil {
+		return 0, 0, err
+	}
+	p, err := parsePrelude(raw, size)
+	if err != nil {
+		return 0, 0, err
+	}
+
+	u.trail.Step = StepHeader
+	if raw, err = u.read(int64(preludeSize), int64(p.headerLength)); err != nil {
+		return 0, 0, err
+	}
+	u.id = digest.BLAKE3Of(raw)
+	if u.id != p.headerDigest {
+		return 0, 0, fault.New(fault.CodeImprintHeaderMalformed, "header digest: got %s, want %s", u.id, p.headerDigest)
+	}
+	if u.header, err = parseHeader(raw); err != nil {
+		return 0, 0, fault.New(fault.CodeImprintHeaderMalformed, "header: %w", err)
+	}
+	u.body = p.bodyStart()
+	end = u.body + u.header.bodyLength()
+	if p.fileSize != uint64(end) {
+		return 0, 0, fault.New(fault.CodeImprintHeaderMalformed, "file size: got %d, want %d", p.fileSize, end)
+	}
+	return int64(preludeSize) + int64(p.headerLength), end, nil
 }
 
 // checkPadding wants zeros wherever no digest looks, so that the file has no other byte to hide in.
@@ -198,12 +222,19 @@ func (u *Unverified) Header() Header { return u.header.clone() }
 // Trail is what the gate has done so far.
 func (u *Unverified) Trail() Trail { return u.trail }
 
-// Close lets go of the file. A Verified made before stays usable.
+// Close lets go of the files. A Verified made before stays usable.
 func (u *Unverified) Close() error {
-	if u.closer == nil {
-		return nil
+	var err error
+	for _, f := range u.files {
+		err = errors.Join(err, f.Close())
 	}
-	return u.closer.Close()
+	u.files = nil
+	return err
+}
+
+// Whole is the imprint as one file, also where its layers lie in files of their own. It is usable until Close.
+func (u *Unverified) Whole() (r io.ReaderAt, size int64) {
+	return u.src, u.body + u.header.bodyLength()
 }
 
 // Tokens reads the prefix's token ids and checks them against their digests. Errors: a *Refusal with

@@ -11,7 +11,7 @@ import (
 
 // PruneOptions say what has to go. A bound that is zero doesn't bound.
 type PruneOptions struct {
-	// MaxBytes is how much the intact files may take up together.
+	// MaxBytes is how much the intact imprints may take up on the disk together; a layer that several have counts once.
 	MaxBytes int64
 	// OlderThan removes what wasn't used for that long before Now.
 	OlderThan time.Duration
@@ -37,19 +37,13 @@ func (s *Store) Prune(ctx context.Context, opt PruneOptions) (PruneReport, error
 		return PruneReport{}, err
 	}
 	defer unlock()
-	if !opt.DryRun {
-		if err := s.removeOrphans(); err != nil {
-			return PruneReport{}, err
-		}
-	}
 	list, err := s.List()
 	if err != nil {
 		return PruneReport{}, err
 	}
 	report := PruneReport{Removed: []Entry{}, Kept: list.Entries, Damaged: list.Damaged}
-	for _, e := range list.Entries {
-		report.KeptBytes += e.FileBytes
-	}
+	before := diskBytes(list.Entries)
+	report.KeptBytes = before
 	for len(report.Kept) > 1 {
 		oldest := report.Kept[len(report.Kept)-1]
 		tooMuch := opt.MaxBytes > 0 && report.KeptBytes > opt.MaxBytes
@@ -63,12 +57,31 @@ func (s *Store) Prune(ctx context.Context, opt PruneOptions) (PruneReport, error
 			}
 		}
 		report.Kept = report.Kept[:len(report.Kept)-1]
-		report.KeptBytes -= oldest.FileBytes
-		report.FreedBytes += oldest.FileBytes
+		report.KeptBytes = diskBytes(report.Kept)
+		report.FreedBytes = before - report.KeptBytes
 		report.Removed = append(report.Removed, oldest)
 	}
-	if opt.DryRun || len(report.Removed) == 0 {
+	if opt.DryRun {
 		return report, nil
 	}
-	return report, atomicfile.SyncDir(s.dir)
+	if err := atomicfile.SyncDir(s.dir); err != nil {
+		return report, fmt.Errorf("imprint store: %w", err)
+	}
+	_, err = s.collect(false)
+	return report, err
+}
+
+// diskBytes is what the entries take up together.
+func diskBytes(entries []Entry) int64 {
+	total, seen := int64(0), map[string]bool{}
+	for _, e := range entries {
+		total += e.bytes
+		for _, l := range e.layers {
+			if name := l.BLAKE3.Hex(); !seen[name] {
+				seen[name] = true
+				total += l.Length
+			}
+		}
+	}
+	return total
 }

@@ -75,7 +75,7 @@ func (s *Store) Open(ref string) (*Unverified, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := Open(r.Path)
+	u, err := s.openPath(r.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *Store) byReceipt(receiptPath string, r receiptRef) (Ref, error) {
 	if info, err := os.Stat(path); r.Path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
 		path = s.path(id)
 	}
-	u, err := Open(path)
+	u, err := s.openPath(path)
 	if err != nil {
 		return Ref{}, err
 	}

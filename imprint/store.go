@@ -21,9 +21,10 @@ const (
 	lockName   = ".lock"
 )
 
-// Store is a private folder of imprints, each in a file named by its id: <64 hex digits>.imprint. Any number of
-// processes may use one at the same time, on a local disk: what changes the folder happens under a lock that the
-// operating system takes back when its holder dies, and readers need none, because files appear whole and never change.
+// Store is a private folder of imprints, each in a thin file named by its id, <64 hex digits>.imprint, with its layers in
+// LayerFolder. Any number of processes may use one at the same time, on a local disk: what changes the folder happens
+// under a lock that the operating system takes back when its holder dies, and readers need none, because files appear
+// whole and never change: a layer before the imprint that names it.
 //
 // A file's modification time is when it was last used (Touch). Nothing depends on it but the order of List and Prune.
 type Store struct {
@@ -36,10 +37,12 @@ type Entry struct {
 	Path         string    `json:"path"`
 	Tokens       int       `json:"tokens"`
 	PayloadBytes int64     `json:"payload_bytes"`
-	FileBytes    int64     `json:"file_bytes"`
 	Model        Model     `json:"model"`
 	Tools        []string  `json:"tools"`
 	LastUsed     time.Time `json:"last_used"`
+
+	bytes  int64     // of the file itself
+	layers []Section // in files of their own; none where the file is whole
 }
 
 // Damaged is a file of a store that isn't the imprint its name says. It stays where it is: it is evidence.
@@ -95,7 +98,7 @@ func (s *Store) Put(ctx context.Context, c Content) (Entry, error) {
 		return Entry{}, err
 	}
 	defer unlock()
-	if err := s.removeOrphans(); err != nil {
+	if _, err := s.collect(false); err != nil {
 		return Entry{}, err
 	}
 	switch present, err := s.makeRoom(ctx, img.id); {
@@ -104,7 +107,10 @@ func (s *Store) Put(ctx context.Context, c Content) (Entry, error) {
 	case present:
 		return s.entry(img.id)
 	}
-	if err := img.publish(ctx, s.path(img.id)); err != nil {
+	if err := s.putLayers(ctx, img.header, img.layer); err != nil {
+		return Entry{}, err
+	}
+	if err := img.publish(ctx, s.path(img.id), s.dir); err != nil {
 		return Entry{}, err
 	}
 	return s.entry(img.id)
@@ -127,7 +133,7 @@ func (s *Store) intact(ctx context.Context, id ID) error {
 
 // openID opens the file that is named by id and makes sure that it is that imprint.
 func (s *Store) openID(id ID) (*Unverified, error) {
-	u, err := Open(s.path(id))
+	u, err := s.openPath(s.path(id))
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +142,18 @@ func (s *Store) openID(id ID) (*Unverified, error) {
 		return nil, refuse(u.path, u.trail, fault.New(fault.CodeImprintHeaderMalformed, "the file holds %s", u.ID()))
 	}
 	return u, nil
+}
+
+// openPath opens a file of the store or of elsewhere; the layers of a thin one may be beside it or here. A file that went
+// together with its layers while it was opened isn't truncated but gone.
+func (s *Store) openPath(path string) (*Unverified, error) {
+	u, err := openFile(path, filepath.Dir(path), s.dir)
+	if fault.Is(err, fault.CodeImprintTruncated) {
+		if _, gone := openRegular(path); fault.Is(gone, fault.CodeImprintNotFound) {
+			return nil, gone
+		}
+	}
+	return u, err
 }
 
 func (s *Store) entry(id ID) (Entry, error) {
@@ -149,10 +167,14 @@ func (s *Store) entry(id ID) (Entry, error) {
 		return Entry{}, fmt.Errorf("imprint store: %w", err)
 	}
 	h := u.header
-	return Entry{
-		ID: id, Path: u.path, Tokens: h.Tokens, PayloadBytes: h.PayloadBytes(), FileBytes: info.Size(),
-		Model: h.Identity.Model, Tools: h.Identity.toolNames(), LastUsed: info.ModTime(),
-	}, nil
+	e := Entry{
+		ID: id, Path: u.path, Tokens: h.Tokens, PayloadBytes: h.PayloadBytes(), Model: h.Identity.Model, Tools: h.Identity.toolNames(),
+		LastUsed: info.ModTime(), bytes: info.Size(),
+	}
+	if e.bytes == u.body+h.headLength() {
+		e.layers = h.LayerSections()
+	}
+	return e, nil
 }
 
 // setAside renames a damaged file so that its name is free and its bytes stay.
@@ -208,7 +230,7 @@ func (s *Store) names() ([]string, error) {
 	}
 	var names []string
 	for _, f := range dir {
-		if !isHidden(f.Name()) {
+		if !isHidden(f.Name()) && f.Name() != LayerFolder {
 			names = append(names, f.Name())
 		}
 	}
@@ -235,9 +257,9 @@ func (s *Store) Touch(id ID, when time.Time) error {
 	return nil
 }
 
-// Remove deletes the imprint that ref names. In the store that may be a damaged one too: whoever names it means it. A
-// file elsewhere is deleted only if it is an imprint. A receipt that names it stays. It gives the path of what is gone.
-// Errors as for Resolve and Open.
+// Remove deletes the imprint that ref names, and the layers that no other one has. In the store that may be a damaged one
+// too: whoever names it means it. A file elsewhere is deleted only if it is an imprint. A receipt that names it stays. It
+// gives the path of what is gone. Errors as for Resolve and Open.
 func (s *Store) Remove(ctx context.Context, ref string) (string, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -249,7 +271,7 @@ func (s *Store) Remove(ctx context.Context, ref string) (string, error) {
 		return "", err
 	}
 	if filepath.Dir(r.Path) != s.dir || isHidden(filepath.Base(r.Path)) {
-		u, err := Open(r.Path)
+		u, err := s.openPath(r.Path)
 		if err != nil {
 			return "", err
 		}
@@ -258,23 +280,9 @@ func (s *Store) Remove(ctx context.Context, ref string) (string, error) {
 	if err := os.Remove(r.Path); err != nil {
 		return "", fmt.Errorf("imprint store: %w", err)
 	}
-	return r.Path, atomicfile.SyncDir(filepath.Dir(r.Path))
-}
-
-// removeOrphans clears away what a killed Put left half written. Under the lock nobody else is writing here.
-func (s *Store) removeOrphans() error {
-	left, err := filepath.Glob(filepath.Join(s.dir, ".*"+fileSuffix+".*.tmp"))
-	if err != nil {
-		return err
+	if err := atomicfile.SyncDir(filepath.Dir(r.Path)); err != nil {
+		return r.Path, fmt.Errorf("imprint store: %w", err)
 	}
-	for _, path := range left {
-		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "."), fileSuffix)
-		if _, ok := idOfName(name + fileSuffix); !ok {
-			continue
-		}
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("imprint store: %w", err)
-		}
-	}
-	return nil
+	_, err = s.collect(false)
+	return r.Path, err
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"edge/imprint"
 	"edge/internal/fault"
@@ -77,15 +78,15 @@ func TestPutPublishesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEntry := imprint.Entry{
-		ID: want, Path: filepath.Join(s.Dir(), want.Hex()+".imprint"), Tokens: 3, PayloadBytes: 100, FileBytes: info.Size(),
+		ID: want, Path: filepath.Join(s.Dir(), want.Hex()+".imprint"), Tokens: 3, PayloadBytes: 100,
 		Model: full().Identity.Model, Tools: []string{"calculate_fee", "order_status"}, LastUsed: info.ModTime(),
 	}
-	if d := cmp.Diff(wantEntry, first); d != "" {
+	if d := cmp.Diff(wantEntry, first, cmpopts.IgnoreUnexported(imprint.Entry{})); d != "" {
 		t.Error(d)
 	}
 	second := put(t, s, full())
 	again, err := os.Stat(first.Path)
-	if err != nil || !os.SameFile(info, again) || cmp.Diff(first, second) != "" {
+	if err != nil || !os.SameFile(info, again) || cmp.Diff(first, second, cmpopts.IgnoreUnexported(imprint.Entry{})) != "" {
 		t.Errorf("the second Put wrote again: %v", err)
 	}
 	if info, err := os.Stat(s.Dir()); err != nil || info.Mode().Perm() != 0o700 {
@@ -350,7 +351,7 @@ func TestRemove(t *testing.T) {
 
 func TestPrune(t *testing.T) {
 	now := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
-	size := func(n int) int64 { _, raw := write(t, variant(n)); return int64(len(raw)) }
+	size := func(n int) int64 { return imprint.DiskBytes([]imprint.Entry{put(t, newStore(t), variant(n))}) }
 	all := size(0) + size(1) + size(2) + size(3)
 	// Imprint n was used n days before now, and a damaged file lies beside them.
 	for name, c := range map[string]struct {
@@ -383,11 +384,12 @@ func TestPrune(t *testing.T) {
 			if err := os.Truncate(damaged.Path, 4000); err != nil {
 				t.Fatal(err)
 			}
-			var freed int64
+			var gone []imprint.Entry
 			for _, n := range c.removed {
 				want = append(want, made[n].ID)
-				freed += made[n].FileBytes
+				gone = append(gone, made[n])
 			}
+			freed := imprint.DiskBytes(gone)
 			for _, e := range made {
 				if !slices.Contains(want, e.ID) {
 					kept = append(kept, e.ID)

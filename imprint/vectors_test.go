@@ -62,11 +62,12 @@ func vectorFiles(t *testing.T) (vectors []vector, contents map[string][]byte) {
 	add := func(name, expect, step, comment string, raw []byte) {
 		v := vector{File: name + ".imprint", Expect: expect, Step: step, Comment: comment}
 		if expect == "ok" {
-			u, err := imprint.OpenBytes(raw)
+			header, _ := split(raw)
+			_, id, _, err := imprint.ParseHeader(header)
 			if err != nil {
 				t.Fatal(err)
 			}
-			v.ID = u.ID().String()
+			v.ID = id.String()
 		}
 		if _, twice := contents[v.File]; twice {
 			t.Fatalf("two vectors %s", name)
@@ -191,7 +192,7 @@ func vectorFiles(t *testing.T) (vectors []vector, contents map[string][]byte) {
 	add("sections_no_state", malformed, "header", "no state", rebody(body[:12], func(h object) { h["sections"] = h["sections"].([]any)[:1] }))
 	add("sections_swapped", malformed, "header", "state before tokens in the table", rehead(func(h object) { slices.Reverse(h["sections"].([]any)) }))
 	add("sections_renamed", malformed, "header", "tokens and state have each other's name", rehead(func(h object) {
-		section(h, 0)["name"], section(h, 1)["name"] = "state", "tokens"
+		section(h, 0)["name"], section(h, 1)["name"] = "state.prefix", "tokens"
 	}))
 	add("sections_unknown", malformed, "header", "a section of an unknown name", rehead(func(h object) { section(h, 1)["name"] = "examples" }))
 	add("sections_overlap", malformed, "header", "two sections at one place", rebody(body[:12], func(h object) {
@@ -230,7 +231,56 @@ func vectorFiles(t *testing.T) (vectors []vector, contents map[string][]byte) {
 		copy(raw[len(raw)-100:], pattern(1, 100))
 	}))
 	add("prefix_other", payload, "payload", "prefix_sha256 isn't that of the tokens", rehead(func(h object) { identityOf(h)["prefix_sha256"] = sha("x") }))
+
+	thinVectors(t, add, contents)
 	return vectors, contents
+}
+
+// thinVectors are files whose layers lie in the folder beside them. Each has layers of its own, so that one can be
+// damaged without the others.
+func thinVectors(t *testing.T, add func(name, expect, step, comment string, raw []byte), contents map[string][]byte) {
+	_, rows := write(t, layered())
+	add("layered", "ok", "", "a state of three layers", rows)
+	relayer := func(change func(layers []any)) []byte {
+		return reheader(t, rows, func(h object) { change(h["layers"].([]any)) })
+	}
+	add("layers_twice", malformed, "header", "two layers of one name", relayer(func(l []any) { l[1].(object)["name"] = "contract" }))
+	add("layers_renamed", malformed, "header", "a layer whose section has another name", relayer(func(l []any) { l[1].(object)["name"] = "facts" }))
+	add("layers_name", malformed, "header", "a layer's name with a slash", relayer(func(l []any) { l[1].(object)["name"] = "../x" }))
+	add("layers_empty", malformed, "header", "a layer of no tokens", relayer(func(l []any) { l[0].(object)["tokens"], l[1].(object)["tokens"] = 4, 0 }))
+	add("layers_order", malformed, "header", "layers in another order than their sections", relayer(slices.Reverse[[]any]))
+	add("layers_many", malformed, "header", "nine layers", reheader(t, rows, func(h object) {
+		for i := range 6 {
+			h["layers"] = append(h["layers"].([]any), object{"name": strings.Repeat("x", i+1), "tokens": 1})
+		}
+	}))
+
+	// thin gives the thin form of a content of its own, and puts its layers into the folder, changed.
+	thin := func(seed int, change func(layer []byte) []byte) []byte {
+		c := layered()
+		c.State = sealed.Fresh(pattern(seed, 100), 3).Then(sealed.Fresh(pattern(seed+1, 50), 1)).Then(sealed.Fresh(pattern(seed+2, 70), 2))
+		_, raw := write(t, c)
+		_, body := split(raw)
+		for i, layer := range c.State.Layers() {
+			content := layer.Bytes()
+			if i == 1 {
+				content = change(bytes.Clone(content))
+			}
+			if content != nil {
+				contents["layers/"+sealed.Of(layer.Bytes()).Digest().Hex()+".layer"] = content
+			}
+		}
+		return raw[:len(raw)-len(body)+alignment+len(c.Learned)] // the body has tokens, learned part, and then the layers
+	}
+	same := func(layer []byte) []byte { return layer }
+	add("thin", "ok", "", "three layers in files of their own", thin(10, same))
+	add("thin_layer_bit", payload, "payload", "one bit of a layer's file", thin(20, func(layer []byte) []byte { return flip(layer, 77) }))
+	add("thin_layer_short", truncated, "size", "a layer's file lacks its last byte", thin(30, func(layer []byte) []byte { return layer[1:] }))
+	add("thin_layer_long", trailing, "size", "a byte more in a layer's file", thin(40, func(layer []byte) []byte { return append(layer, 0) }))
+	add("thin_layer_missing", truncated, "size", "a layer's file is missing", thin(50, func([]byte) []byte { return nil }))
+	whole := thin(60, same)
+	add("thin_cut", truncated, "size", "a thin file lacks its last byte", whole[:len(whole)-1])
+	add("thin_longer", trailing, "size", "a zero byte behind a thin file", append(bytes.Clone(whole), 0))
 }
 
 func knownSeals() []knownSeal {
@@ -266,14 +316,13 @@ func TestVectors(t *testing.T) {
 	for _, v := range index.Vectors {
 		seen[v.File] = true
 		t.Run(v.File, func(t *testing.T) {
-			raw, err := os.ReadFile(filepath.Join(vectorDir, v.File))
-			if err != nil {
-				t.Fatal(err)
+			u, err := imprint.Open(filepath.Join(vectorDir, v.File))
+			if err == nil {
+				defer u.Close()
+				err = u.CheckIntegrity(t.Context())
 			}
-			err = check(raw)
 			if v.Expect == "ok" {
-				u, openErr := imprint.OpenBytes(raw)
-				if err != nil || openErr != nil || u.ID().String() != v.ID {
+				if err != nil || u.ID().String() != v.ID {
 					t.Errorf("got %v, want %s", err, v.ID)
 				}
 				return
@@ -289,7 +338,7 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range dir {
-		if !seen[f.Name()] && f.Name() != ".gitattributes" {
+		if !seen[f.Name()] && f.Name() != ".gitattributes" && f.Name() != imprint.LayerFolder {
 			t.Errorf("the index doesn't know %s", f.Name())
 		}
 	}
@@ -307,16 +356,30 @@ func TestVectorsAreWhatTheGeneratorMakes(t *testing.T) {
 			t.Errorf("%s differs from what is generated: %v", name, err)
 		}
 	}
+	layers, err := os.ReadDir(filepath.Join(vectorDir, imprint.LayerFolder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range layers {
+		if contents[imprint.LayerFolder+"/"+f.Name()] == nil {
+			t.Errorf("nothing generates %s", f.Name())
+		}
+	}
 }
 
 func updateVectors(t *testing.T) {
-	if err := os.MkdirAll(vectorDir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(vectorDir, imprint.LayerFolder), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	old, err := filepath.Glob(filepath.Join(vectorDir, "*.imprint"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	layers, err := filepath.Glob(filepath.Join(vectorDir, imprint.LayerFolder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old = append(old, layers...)
 	for _, path := range old {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package imprint
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,25 @@ type Content struct {
 	Tokens []uint32
 	// Learned may be empty; Identity.LearnedVersion goes with it.
 	Learned []byte
-	State   sealed.State
+	// State has one layer for each name of Layers. No names are one layer, LayerPrefix.
+	State  sealed.State
+	Layers []string
+}
+
+// layers gives the header's list.
+func (c Content) layers() ([]Layer, error) {
+	names, parts := c.Layers, c.State.Layers()
+	if len(names) == 0 {
+		names = []string{LayerPrefix}
+	}
+	if len(names) != len(parts) {
+		return nil, fmt.Errorf("imprint: a state of %d layers, and the names %q", len(parts), names)
+	}
+	list := make([]Layer, len(names))
+	for i, name := range names {
+		list[i] = Layer{name, parts[i].Tokens()}
+	}
+	return list, nil
 }
 
 // image is a file before it is written.
@@ -43,16 +62,19 @@ func (c Content) compose() (*image, error) {
 		Identity:    c.Identity.clone(),
 		BakedOn:     c.BakedOn,
 		Tokens:      len(c.Tokens),
-		Layers:      []Layer{{LayerPrefix, len(c.Tokens)}},
 		SegmentSize: sealed.SegmentSize,
 	}
-	switch state := c.State.Bytes(); {
+	switch {
 	case len(c.Tokens) == 0:
 		return nil, errors.New("imprint: no tokens")
-	case len(state) == 0:
+	case c.State.Size() == 0:
 		return nil, errors.New("imprint: no state")
 	case c.State.Tokens() != len(c.Tokens):
 		return nil, fmt.Errorf("imprint: the state stands for %d tokens, not %d", c.State.Tokens(), len(c.Tokens))
+	}
+	var err error
+	if h.Layers, err = c.layers(); err != nil {
+		return nil, err
 	}
 	if h.Identity.PrefixSHA256.IsZero() {
 		h.Identity.PrefixSHA256 = PrefixSHA256(c.Tokens)
@@ -74,7 +96,9 @@ func (c Content) compose() (*image, error) {
 	if len(c.Learned) > 0 {
 		add(SectionLearned, c.Learned)
 	}
-	add(SectionState, c.State.Bytes())
+	for i, part := range c.State.Layers() {
+		add(SectionState+h.Layers[i].Name, part.Bytes())
+	}
 
 	raw, err := h.encode()
 	if err != nil {
@@ -100,8 +124,9 @@ func (img *image) prelude() prelude {
 	return p
 }
 
-// writeTo writes the file's bytes. Padding stands before a section, so that nothing trails the last one.
-func (img *image) writeTo(w io.Writer) error {
+// writeTo writes the file's bytes, of a thin one up to the layers. Padding stands before a section, so that nothing
+// trails the last one.
+func (img *image) writeTo(w io.Writer, thin bool) error {
 	at := int64(0)
 	put := func(part []byte) error {
 		n, err := w.Write(part)
@@ -111,7 +136,11 @@ func (img *image) writeTo(w io.Writer) error {
 	if err := put(append(img.prelude().encode(), img.raw...)); err != nil {
 		return err
 	}
-	for _, part := range img.content {
+	content := img.content
+	if thin {
+		content = content[:len(content)-len(img.header.Layers)]
+	}
+	for _, part := range content {
 		if err := put(make([]byte, align(at)-at)); err != nil {
 			return err
 		}
@@ -120,6 +149,11 @@ func (img *image) writeTo(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// layer gives the content of a layer.
+func (img *image) layer(i int) io.Reader {
+	return bytes.NewReader(img.content[len(img.content)-len(img.header.Layers)+i])
 }
 
 // ComputeID says which ID Write would give, without writing.
@@ -142,10 +176,11 @@ func Write(ctx context.Context, path string, c Content) (ID, error) {
 	if err != nil {
 		return ID{}, err
 	}
-	return img.id, img.publish(ctx, path)
+	return img.id, img.publish(ctx, path, "")
 }
 
-func (img *image) publish(ctx context.Context, path string) error {
+// publish writes the file: a whole one, or the thin one of the store in that folder.
+func (img *image) publish(ctx context.Context, path, store string) error {
 	if info, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return fault.New(fault.CodePathNotWritable, "there is no folder %s", filepath.Dir(path))
 	}
@@ -156,26 +191,35 @@ func (img *image) publish(ctx context.Context, path string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := img.writeTo(w); err != nil {
+		if err := img.writeTo(w, store != ""); err != nil {
 			return err
 		}
-		return img.readBack(ctx, w)
+		return img.readBack(ctx, w, store)
 	})
 }
 
 // readBack verifies what was just written, in the file itself.
-func (img *image) readBack(ctx context.Context, w io.Writer) error {
+func (img *image) readBack(ctx context.Context, w io.Writer, store string) error {
+	start := img.prelude().bodyStart()
+	if store != "" {
+		return checkWritten(ctx, w, start+img.header.headLength(), img.id, store)
+	}
+	return checkWritten(ctx, w, start+img.header.bodyLength(), img.id)
+}
+
+// checkWritten wants w to be the imprint of that id; the layers of a thin one are in stores.
+func checkWritten(ctx context.Context, w io.Writer, size int64, id ID, stores ...string) error {
 	written, ok := w.(io.ReaderAt)
 	if !ok {
 		return errors.New("imprint: the new file can't be read back")
 	}
-	p := img.prelude()
-	u, err := openReader(written, int64(p.fileSize), "the new file")
+	u, err := openReader(written, size, "the new file", stores...)
 	if err != nil {
 		return err
 	}
-	if u.id != img.id {
-		return fmt.Errorf("imprint: the new file has the id %s, want %s", u.id, img.id)
+	defer u.Close()
+	if u.id != id {
+		return fmt.Errorf("imprint: the new file has the id %s, want %s", u.id, id)
 	}
 	return u.CheckIntegrity(ctx)
 }

@@ -48,6 +48,10 @@ type ModelInfo struct {
 	Hybrid        bool
 }
 
+// Layered reports whether a state can be cut into layers: where every token has rows of its own in the cache. A
+// recurrent state is of all tokens at once, and a sliding window forgets rows that an earlier layer would need.
+func (m ModelInfo) Layered() bool { return !m.Recurrent && !m.Hybrid && m.SlidingWindow == 0 }
+
 // Params are a session's parameters. All but ContextTokens and Threads change the bytes of a state, so they belong to
 // an imprint's identity.
 type Params struct {
@@ -127,8 +131,11 @@ type Session interface {
 	Decoded() int
 	// Position is how many tokens the state stands for: restored and decoded ones.
 	Position() int
-	// SaveState gives the state's bytes.
+	// SaveState gives the whole state, in one layer.
 	SaveState(ctx context.Context) (sealed.State, error)
+	// SaveLayer gives what was decoded from position from on, in one layer that RestoreState takes behind a state of the
+	// tokens before it. from 0 is SaveState. Only where ModelInfo.Layered; else the error is architecture_unsupported.
+	SaveLayer(ctx context.Context, from int) (sealed.State, error)
 	// RestoreState takes a state into a session that holds nothing. Error: engine_restore_failed, which closes it.
 	RestoreState(ctx context.Context, s sealed.State) error
 	// Reset empties the session, as if it had just been made.

@@ -28,10 +28,6 @@ func TestTheWordingIsItsVersion(t *testing.T) {
 	b.WriteString(learn.ToolResult("calculate_fee", []byte(`{"fee":1}`)) + "\n" + learn.ToolError("no such tool") + "\n")
 	want := `system: You bill.
 
-What you know:
-- Porto.
-- Basic is 0.3 %.
-
 Your tools:
 {"name":"calculate_fee","description":"Compute the service fee for an amount.","parameters":{"properties":{"amount":{"type":"number"},"note":{"default":null,"type":["string","null"]},"tier":{"default":"basic","enum":["basic","pro"],"type":"string"}},"required":["amount"]}}
 {"name":"order_status","description":"Look up an order.","parameters":{"properties":{"order_id":{"type":"string"}},"required":["order_id"]}}
@@ -39,6 +35,10 @@ Your tools:
 To use a tool, reply with exactly one JSON object and nothing else:
 {"tool_name":"…","arguments":{…}}
 Its result comes back as a message that starts with "Tool result". Otherwise reply in plain words.
+
+What you know:
+- Porto.
+- Basic is 0.3 %.
 user: Fee for 1, pro
 assistant: {"tool_name":"calculate_fee","arguments":{"amount":1,"tier":"pro"}}
 user: Bye
@@ -46,7 +46,7 @@ assistant: Bye.
 Tool result of calculate_fee: {"fee":1}
 That call was refused: no such tool. Reply with a corrected call, or in plain words.
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" || learn.PromptFormat != "1" {
+	if diff := cmp.Diff(want, b.String()); diff != "" || learn.PromptFormat != "2" {
 		t.Errorf("prompt format %s; want (-), got (+):\n%s", learn.PromptFormat, diff)
 	}
 }
@@ -95,7 +95,7 @@ func TestIdentityNamesTheWholeWorld(t *testing.T) {
 		"model.sha256": sha("model"), "model.architecture": "fake", "tokenizer_sha256": sha("tokenizer"), "chat_template_sha256": sha(w.Model.Info().ChatTemplate),
 		"engine.name": "fake", "engine.version": "1", "engine.libraries.fake": sha("edge fake engine 1"),
 		"params.kv_type_k": "f16", "params.kv_type_v": "q8_0", "params.flash_attention": "true", "params.n_batch": "64", "params.n_ubatch": "32",
-		"params.rope_freq_base": "10000", "params.rope_freq_scale": "0", "params.swa_full": "true", "prompt_format_version": "1",
+		"params.rope_freq_base": "10000", "params.rope_freq_scale": "0", "params.swa_full": "true", "prompt_format_version": "2",
 		"prefix_sha256": sha("\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00"), "learned_version": "7", "schema_generator_version": "1",
 	}
 	set := shop(t)

@@ -1,22 +1,19 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"edge/imprint"
-	"edge/inference"
+	"edge/internal/digest"
 	"edge/internal/fault"
 )
 
 func (a *app) imprintCommand() *cobra.Command {
 	c := &cobra.Command{Use: "imprint", Short: "Look after imprints"}
-	c.AddCommand(a.imprintListCommand(), a.imprintShowCommand(), a.imprintVerifyCommand(), a.imprintDiffCommand(), a.imprintRemoveCommand(), a.imprintPruneCommand(),
+	c.AddCommand(a.imprintListCommand(), a.imprintShowCommand(), a.imprintVerifyCommand(), a.imprintDiffCommand(), a.imprintRemoveCommand(), a.imprintPruneCommand(), a.imprintCollectCommand(),
 		a.imprintPushCommand(), a.imprintPullCommand(), a.imprintKeygenCommand())
 	return c
 }
@@ -113,9 +110,25 @@ type imprintShow struct {
 	Tools        []imprint.Tool   `json:"tools"`
 	Tokens       int              `json:"tokens"`
 	PayloadBytes int64            `json:"payload_bytes"`
-	Layers       []imprint.Layer  `json:"layers"`
+	Layers       []imprintLayer   `json:"layers"`
 	Identity     []imprint.Field  `json:"identity"`
 	BakedOn      imprint.Platform `json:"baked_on"`
+}
+
+// imprintLayer is one part of an imprint's prefix.
+type imprintLayer struct {
+	Name   string        `json:"name"`
+	Tokens int           `json:"tokens"`
+	Bytes  int64         `json:"bytes"`
+	BLAKE3 digest.BLAKE3 `json:"blake3"`
+}
+
+func layersOf(h imprint.Header) []imprintLayer {
+	out := make([]imprintLayer, len(h.Layers))
+	for i, s := range h.LayerSections() {
+		out[i] = imprintLayer{h.Layers[i].Name, h.Layers[i].Tokens, s.Length, s.BLAKE3}
+	}
+	return out
 }
 
 func (a *app) imprintShowCommand() *cobra.Command {
@@ -126,12 +139,15 @@ func (a *app) imprintShowCommand() *cobra.Command {
 				h := u.Header()
 				s := imprintShow{
 					Schema: "edge.imprint/v1", OK: true, ID: u.ID().String(), Path: u.Path(), Model: h.Identity.Model, Engine: h.Identity.Engine,
-					Tools: h.Identity.Tools, Tokens: h.Tokens, PayloadBytes: h.PayloadBytes(), Layers: h.Layers, Identity: h.Identity.Fields(), BakedOn: h.BakedOn,
+					Tools: h.Identity.Tools, Tokens: h.Tokens, PayloadBytes: h.PayloadBytes(), Layers: layersOf(h), Identity: h.Identity.Fields(), BakedOn: h.BakedOn,
 				}
 				return a.print(s, func() {
 					a.say("%s", s.ID)
 					a.say("%s", s.Path)
 					a.say("%d tokens, %.1f MB of state, baked on %s/%s", s.Tokens, float64(s.PayloadBytes)/1e6, s.BakedOn.OS, s.BakedOn.Arch)
+					for _, l := range s.Layers {
+						a.say("  layer %-9s %6d tokens  %7.1f MB  %.20s…", l.Name, l.Tokens, float64(l.Bytes)/1e6, l.BLAKE3)
+					}
 					width := 0
 					for _, f := range s.Identity {
 						width = max(width, len(f.Name))
@@ -145,111 +161,65 @@ func (a *app) imprintShowCommand() *cobra.Command {
 	}
 }
 
-func (a *app) imprintVerifyCommand() *cobra.Command {
-	var recompute bool
-	var f engineFlags
-	c := &cobra.Command{
-		Use: "verify REF", Short: "Check every digest of an imprint, and on request compute its state again", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.openImprint(args[0], func(u *imprint.Unverified) error {
-				if err := u.CheckIntegrity(c.Context()); err != nil {
-					return err
-				}
-				value := map[string]any{
-					"schema": "edge.imprint_verify/v1", "ok": true, "id": u.ID().String(), "path": u.Path(),
-					"verify_ms": u.Trail().VerifyMS(), "bytes_read": u.Trail().BytesRead, "recomputed": recompute,
-				}
-				if recompute {
-					if err := a.recompute(c.Context(), u, f); err != nil {
-						return err
-					}
-				}
-				return a.print(value, func() {
-					a.say("%s: every digest is right", u.ID())
-					if recompute {
-						a.say("the prefix, decoded again, comes to the same bytes")
-					}
-				})
-			})
-		},
-	}
-	f.register(c)
-	c.Flags().BoolVar(&recompute, "recompute", false, "decode the recorded tokens again with --model and compare the bytes")
-	return c
+// layerDiff is one layer of either imprint. Layers are the same where everything before them is the same too.
+type layerDiff struct {
+	Name string        `json:"name"`
+	A    *imprintLayer `json:"a"`
+	B    *imprintLayer `json:"b"`
+	Same bool          `json:"same"`
 }
 
-// recompute decodes the recorded tokens under the recorded parameters and compares the state with the file's. The tools
-// aren't needed: what they came to are the tokens.
-func (a *app) recompute(ctx context.Context, u *imprint.Unverified, f engineFlags) error {
-	h := u.Header()
-	p := h.Identity.Params
-	f.kv, f.ubatch, f.noFlash = p.KVTypeK, p.NUBatch, !p.FlashAttention
-	w, err := a.load(ctx, f)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	recorded, err := u.Tokens()
-	if err != nil {
-		return err
-	}
-	tokens := make([]inference.Token, len(recorded))
-	for i, t := range recorded {
-		tokens[i] = inference.Token(t)
-	}
-	live := w.Identity(nil, tokens, h.Identity.LearnedVersion)
-	live.SchemaGeneratorVersion, live.ActiveSetSHA256, live.Tools = h.Identity.SchemaGeneratorVersion, h.Identity.ActiveSetSHA256, h.Identity.Tools
-	verified, err := u.Verify(ctx, live)
-	if err != nil {
-		return err
-	}
-	params := w.Params
-	params.ContextTokens = len(tokens) + 1
-	session, err := w.Model.NewSession(ctx, params)
-	if err != nil {
-		return err
-	}
-	defer session.Close()
-	show := newStages(a)
-	show.report("prefix", 0, len(tokens))
-	err = session.Decode(ctx, inference.Batch{Tokens: tokens, Progress: func(done, total int) { show.report("prefix", done, total) }})
-	show.end()
-	if err != nil {
-		return err
-	}
-	state, err := session.SaveState(ctx)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(state.Bytes(), verified.StateBytes()) {
-		e := fault.New(fault.CodeImprintPayloadMismatch, "%s: the prefix, decoded again, comes to other bytes", u.Path())
-		if live := w.Platform(); h.BakedOn != live {
-			e.Message += fmt.Sprintf("; it was baked on another processor (%s/%s), which computes other last bits", h.BakedOn.OS, h.BakedOn.Arch)
+func diffLayers(a, b []imprintLayer) []layerDiff {
+	out := []layerDiff{}
+	same := true
+	for i := range max(len(a), len(b)) {
+		var d layerDiff
+		if i < len(a) {
+			d.A, d.Name = &a[i], a[i].Name
 		}
-		return e
+		if i < len(b) {
+			d.B, d.Name = &b[i], b[i].Name
+		}
+		same = same && d.A != nil && d.B != nil && *d.A == *d.B
+		d.Same = same
+		out = append(out, d)
 	}
-	return nil
+	return out
 }
 
 func (a *app) imprintDiffCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "diff A B", Short: "Show in which fields two imprints differ", Args: cobra.ExactArgs(2),
+		Use: "diff A B", Short: "Show in which layers and fields two imprints differ", Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.openImprint(args[0], func(x *imprint.Unverified) error {
 				return a.openImprint(args[1], func(y *imprint.Unverified) error {
 					differences := imprint.Diff(x.Header(), y.Header())
-					value := map[string]any{"schema": "edge.imprint_diff/v1", "ok": true, "a": x.ID().String(), "b": y.ID().String(), "differences": differences}
-					return a.print(value, func() {
-						for _, d := range differences {
-							a.say("%s\n  a %s\n  b %s", d.Field, d.A, d.B)
-						}
-						if len(differences) == 0 {
-							a.say("no difference")
-						}
-					})
+					layers := diffLayers(layersOf(x.Header()), layersOf(y.Header()))
+					value := map[string]any{"schema": "edge.imprint_diff/v1", "ok": true, "a": x.ID().String(), "b": y.ID().String(), "differences": differences, "layers": layers}
+					return a.print(value, func() { a.sayDiff(layers, differences) })
 				})
 			})
 		},
+	}
+}
+
+func (a *app) sayDiff(layers []layerDiff, differences []imprint.Difference) {
+	if len(differences) == 0 {
+		a.say("no difference")
+		return
+	}
+	for _, l := range layers {
+		switch {
+		case l.Same:
+			a.say("layer %s: the same %d tokens, shared", l.Name, l.A.Tokens)
+		case l.A == nil || l.B == nil:
+			a.say("layer %s: only in one", l.Name)
+		default:
+			a.say("layer %s: %d and %d tokens", l.Name, l.A.Tokens, l.B.Tokens)
+		}
+	}
+	for _, d := range differences {
+		a.say("%s\n  a %s\n  b %s", d.Field, d.A, d.B)
 	}
 }
 

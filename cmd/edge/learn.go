@@ -26,6 +26,7 @@ type learnResult struct {
 	ReceiptSHA256          digest.SHA256      `json:"receipt_sha256"`
 	Tokens                 int                `json:"tokens"`
 	PayloadBytes           int64              `json:"payload_bytes"`
+	Layers                 []learn.Layer      `json:"layers"`
 	Tools                  []learnedTool      `json:"tools"`
 	ActiveSetSHA256        *digest.SHA256     `json:"active_set_sha256"`
 	ToolsFileSHA256        *digest.SHA256     `json:"tools_file_sha256"`
@@ -97,6 +98,9 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	if err := checkOut(f.out); err != nil {
 		return err
 	}
+	if _, err := a.quota(); err != nil {
+		return err
+	}
 	active, err := a.surface(ctx, &f.toolFlags)
 	if err != nil {
 		return err
@@ -120,13 +124,17 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	record.world(w.World)
 	loadMS := ms(time.Since(a.started))
 
+	store, err := a.imprints()
+	if err != nil {
+		return err
+	}
 	show := newStages(a)
-	out, err := learn.Run(ctx, learn.Request{World: w.World, Set: set, Sample: sample, Clock: time.Now, Report: show.report})
+	out, err := learn.Run(ctx, learn.Request{World: w.World, Set: set, Sample: sample, Store: store, Clock: time.Now, Report: show.report})
 	show.end()
 	if err != nil {
 		return err
 	}
-	path, id, err := a.keep(ctx, f.out, out.Content)
+	path, id, err := a.keep(ctx, store, f.out, out.Content)
 	if err != nil {
 		return err
 	}
@@ -136,7 +144,7 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	}
 	result := learnResult{
 		Schema: "edge.learn/v1", OK: true, ArtifactPath: path, ArtifactID: id.String(),
-		Tokens: len(out.Content.Tokens), PayloadBytes: int64(len(out.Content.State.Bytes())), Tools: []learnedTool{},
+		Tokens: len(out.Content.Tokens), PayloadBytes: out.Content.State.Size(), Layers: out.Layers, Tools: []learnedTool{},
 		ToolInstructionMode: "imprint", Model: reportModel(w.World), Engine: reportEngine(w.World), Evaluation: out.Evaluation, Timings: timings,
 	}
 	if set != nil {
@@ -150,6 +158,7 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	record.set("artifact_id", result.ArtifactID)
 	record.set("tokens", result.Tokens)
 	record.set("payload_bytes", result.PayloadBytes)
+	record.set("layers", result.Layers)
 	record.set("evaluation", summary(out.Evaluation))
 	record.set("timings", timings)
 	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
@@ -177,7 +186,7 @@ func checkOut(path string) error {
 }
 
 // keep writes the imprint where the user said, or into the store.
-func (a *app) keep(ctx context.Context, out string, content imprint.Content) (path string, id imprint.ID, err error) {
+func (a *app) keep(ctx context.Context, store *imprint.Store, out string, content imprint.Content) (path string, id imprint.ID, err error) {
 	if out != "" {
 		if path, err = filepath.Abs(out); err != nil {
 			return "", id, err
@@ -185,12 +194,11 @@ func (a *app) keep(ctx context.Context, out string, content imprint.Content) (pa
 		id, err = imprint.Write(ctx, path, content)
 		return path, id, err
 	}
-	store, err := a.imprints()
+	entry, err := store.Put(ctx, content)
 	if err != nil {
 		return "", id, err
 	}
-	entry, err := store.Put(ctx, content)
-	return entry.Path, entry.ID, err
+	return entry.Path, entry.ID, a.holdQuota(ctx, store)
 }
 
 // summary is an evaluation without the requests' texts, for a receipt.
@@ -204,11 +212,26 @@ func (a *app) sayLearned(r learnResult) {
 		what = "a profile"
 	}
 	a.say("Learned %s in %d tokens with %s (%s).", what, r.Tokens, r.Model.Name, r.Engine.Name)
-	a.say("  prefix decoded in %.1f s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, float64(r.PayloadBytes)/1e6)
+	a.say("  prefix decoded in %.1f s%s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, sayReused(r.Layers), float64(r.PayloadBytes)/1e6)
 	a.sayEvaluation(r.Evaluation)
 	a.say("  imprint  %s", r.ArtifactPath)
 	a.say("  id       %s", r.ArtifactID)
 	a.say("  receipt  %s", r.ReceiptPath)
+}
+
+// sayReused says how much of the prefix was there already.
+func sayReused(layers []learn.Layer) string {
+	tokens, of := 0, 0
+	for _, l := range layers {
+		of += l.Tokens
+		if l.Reused {
+			tokens += l.Tokens
+		}
+	}
+	if tokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d tokens from another imprint)", tokens, of)
 }
 
 // stages shows the parts of a learning run, one meter each.

@@ -32,13 +32,14 @@ func (a *app) imprintPullCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if opt.Trust, err = readTrusted(keyPaths); err != nil {
+				return err
+			}
+			if _, err := a.quota(); err != nil {
+				return err
+			}
 			trusted := []map[string]any{}
-			for _, path := range keyPaths {
-				key, err := oci.ReadPublicKey(path)
-				if err != nil {
-					return err
-				}
-				opt.Trust = append(opt.Trust, key)
+			for _, key := range opt.Trust {
 				trusted = append(trusted, map[string]any{"key_sha256": key.ID()})
 			}
 			store, err := a.imprints()
@@ -55,11 +56,14 @@ func (a *app) imprintPullCommand() *cobra.Command {
 				}
 				p := imprintPull{
 					Schema: "edge.imprint_pull/v1", OK: true, ID: pulled.ID.String(), Reference: pulled.Reference, Digest: pulled.Digest, Path: pulled.Path,
-					Bytes: pulled.FileBytes, Present: pulled.Present, SignerSHA256: signerOf(pulled.Signer),
+					Bytes: pulled.Bytes, Present: pulled.Present, SignerSHA256: signerOf(pulled.Signer),
 				}
 				r.set("imprint_id", p.ID)
 				r.set("digest", p.Digest)
 				r.set("signer_sha256", p.SignerSHA256)
+				if err := a.holdQuota(c.Context(), store); err != nil {
+					return err
+				}
 				if p.ReceiptPath, p.ReceiptSHA256, err = r.write(nil); err != nil {
 					return err
 				}

@@ -232,7 +232,10 @@ def parse_header(raw):
     has_tools = bool(identity["tools"])
     need(has_tools == bool(identity["active_set_sha256"].strip("0")), "active_set_sha256 goes with tools")
     need(has_tools == bool(identity["schema_generator_version"]), "schema_generator_version goes with tools")
-    need(header["layers"] == [{"name": "prefix", "tokens": header["tokens"]}], "layers")
+    layers = [layer["name"] for layer in header["layers"]]
+    need(1 <= len(layers) <= 8 and len(set(layers)) == len(layers), "layers")
+    need(all(re.fullmatch("[a-z]{1,32}", layer) for layer in layers), "a layer's name")
+    need(sum(layer["tokens"] for layer in header["layers"]) == header["tokens"], "tokens of the layers")
     need(header["segment_size"] == SEGMENT, "segment_size")
 
     end = 0
@@ -243,7 +246,8 @@ def parse_header(raw):
         need(len(section["segments"]) == -(-section["length"] // SEGMENT), "number of segments")
         need(section["blake3"] == "blake3:" + root(section["segments"]), "a section's digest isn't its segments'")
     names = [section["name"] for section in header["sections"]]
-    need(names in (["tokens", "state"], ["tokens", "learned", "state"]), f"sections {names}")
+    states = ["state." + layer for layer in layers]
+    need(names in (["tokens", *states], ["tokens", "learned", *states]), f"sections {names}")
     need(("learned" in names) == bool(identity["learned_version"]), "learned_version goes with a learned section")
     need(header["tokens"] < 1 << 31 and header["sections"][0]["length"] == 4 * header["tokens"], "number of tokens")
     return header, end
@@ -256,8 +260,69 @@ def root(segments):
 # --- The gate, section 6 -------------------------------------------------------------------------------------------
 
 
-def verify(file, size):
-    """Runs steps 1 to 3 and 5 on an open file of so many bytes and gives its id."""
+class Spread:
+    """A thin file and its layers, read as if they were one file."""
+
+    def __init__(self, file, end, layers):
+        self.file, self.end, self.layers, self.at = file, end, layers, 0
+
+    def seek(self, at):
+        self.at = at
+
+    def read(self, n):
+        out = b""
+        while len(out) < n:
+            piece = self.piece(n - len(out))
+            if not piece:
+                break
+            out += piece
+            self.at += len(piece)
+        return out
+
+    def piece(self, n):
+        if self.at < self.end:
+            self.file.seek(self.at)
+            return self.file.read(min(n, self.end - self.at))
+        for start, length, path in self.layers:
+            if self.at < start:
+                return bytes(min(n, start - self.at))
+            if self.at < start + length:
+                with open(path, "rb") as layer:
+                    layer.seek(self.at - start)
+                    return layer.read(min(n, start + length - self.at))
+        return b""
+
+
+def spread(file, size, header, body, folder):
+    """The whole of a thin file and its size; a file that isn't thin as it is."""
+    head, states = sections_of(header)
+    end = body + head[-1]["offset"] + head[-1]["length"]
+    whole = body + states[-1]["offset"] + states[-1]["length"]
+    if not end <= size < whole:
+        return file, size
+    paths = [os.path.join(folder, "layers", s["blake3"].removeprefix("blake3:") + ".layer") for s in states]
+    missing = [path for path in paths if not os.path.isfile(path)]
+    if size > end:
+        if missing:
+            return file, size
+        raise Refusal(TRAILING, "size", f"{size} bytes, not {end}")
+    for state, path in zip(states, paths):
+        if path in missing:
+            raise Refusal(TRUNCATED, "size", f"no {path}")
+        got = os.path.getsize(path)
+        if got != state["length"]:
+            raise Refusal(TRUNCATED if got < state["length"] else TRAILING, "size", f"{path} has {got} bytes")
+    return Spread(file, end, [(body + s["offset"], s["length"], path) for s, path in zip(states, paths)]), whole
+
+
+def sections_of(header):
+    """The sections before the layers, and those of the layers."""
+    n = len(header["sections"]) - len(header["layers"])
+    return header["sections"][:n], header["sections"][n:]
+
+
+def verify(file, size, folder):
+    """Runs steps 1 to 3 and 5 on an open file of so many bytes and gives its id. Layers may lie in a folder beside it."""
     # Step 1: the prelude.
     raw = file.read(PRELUDE.size)
     if raw[:8] != MAGIC[: len(raw)]:
@@ -287,6 +352,7 @@ def verify(file, size):
         raise Refusal(MALFORMED, "header", "file size")
 
     # Step 3: the size, and nothing between the sections.
+    file, size = spread(file, size, header, body, folder)
     if size != file_size:
         raise Refusal(TRUNCATED if size < file_size else TRAILING, "size", f"{size} bytes, not {file_size}")
     gaps = [(header_end, body, MALFORMED)]
@@ -315,7 +381,7 @@ def verify(file, size):
 
 def verify_file(path):
     with open(path, "rb") as file:
-        return verify(file, os.fstat(file.fileno()).st_size)
+        return verify(file, os.fstat(file.fileno()).st_size, os.path.dirname(path))
 
 
 # --- Command line --------------------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ func restoreChecks() []check {
 	return []check{
 		{name: "restored equals live", run: restoredEqualsLive},
 		{name: "hidden states", run: hiddenStates},
+		{name: "layers", run: layers},
 	}
 }
 

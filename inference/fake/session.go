@@ -192,7 +192,8 @@ func (s *session) Reset(context.Context) error {
 	})
 }
 
-// A state is a magic, the layout of the cells, the number of tokens, a row of token and hash for each, and the noise.
+// A state, or a layer of one, is a magic, the layout of the cells, the number of tokens, a row of token and hash for each,
+// and the noise.
 const (
 	stateMagic  = "FAKESTA1"
 	stateHeader = len(stateMagic) + 4 + 4
@@ -201,37 +202,44 @@ const (
 )
 
 // SaveState implements inference.Session.
-func (s *session) SaveState(ctx context.Context) (state sealed.State, err error) {
+func (s *session) SaveState(ctx context.Context) (sealed.State, error) { return s.SaveLayer(ctx, 0) }
+
+// SaveLayer implements inference.Session.
+func (s *session) SaveLayer(ctx context.Context, from int) (state sealed.State, err error) {
 	err = s.do(false, func() error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		faults := s.model.engine.options.Faults
-		if len(s.tokens) == 0 {
+		switch {
+		case len(s.tokens) == 0:
 			return fault.New(fault.CodeInternal, "save state: nothing was decoded")
-		}
-		if faults.Save {
+		case from != 0 && !s.model.Info().Layered():
+			return fault.New(fault.CodeArchitectureUnsupported, "a state of architecture %s can't be cut into layers", s.model.Info().Architecture)
+		case from < 0 || from >= len(s.tokens):
+			return fault.New(fault.CodeInternal, "save layer: from %d of %d tokens", from, len(s.tokens))
+		case faults.Save:
 			return fault.New(fault.CodeEngineDecodeFailed, "save state failed, as the test asked")
 		}
-		buf := s.stateBytes()
+		buf := s.stateBytes(from)
 		if faults.SaveShort {
 			buf = buf[:len(buf)-1]
 		}
 		s.model.engine.count(func(st *Stats) { st.Saves++ })
-		state = sealed.Fresh(buf, len(s.tokens))
+		state = sealed.Fresh(buf, len(s.tokens)-from)
 		return nil
 	})
 	return state, err
 }
 
-func (s *session) stateBytes() []byte {
-	out := make([]byte, 0, stateHeader+len(s.tokens)*stateRow+stateTail)
+func (s *session) stateBytes(from int) []byte {
+	out := make([]byte, 0, stateHeader+(len(s.tokens)-from)*stateRow+stateTail)
 	out = append(out, stateMagic...)
 	out = binary.LittleEndian.AppendUint32(out, s.cells())
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(s.tokens)))
-	for i, t := range s.tokens {
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(s.tokens)-from))
+	for i, t := range s.tokens[from:] {
 		out = binary.LittleEndian.AppendUint32(out, uint32(t))
-		out = binary.LittleEndian.AppendUint64(out, s.rows[i])
+		out = binary.LittleEndian.AppendUint64(out, s.rows[from+i])
 	}
 	return binary.LittleEndian.AppendUint64(out, s.noise)
 }
@@ -246,15 +254,19 @@ func (s *session) RestoreState(ctx context.Context, state sealed.State) error {
 		switch {
 		case len(s.tokens) != 0:
 			return fault.New(fault.CodeEngineRestoreFailed, "restore: the session already holds %d tokens", len(s.tokens))
-		case state.Tokens() < 1 || len(state.Bytes()) == 0:
+		case state.Tokens() < 1 || state.Size() == 0:
 			return fault.New(fault.CodeEngineRestoreFailed, "restore: the state is empty")
 		case state.Tokens() >= s.params.ContextTokens:
 			return fault.New(fault.CodeContextFull, "the imprint's %d tokens leave no room in a context of %d", state.Tokens(), s.params.ContextTokens)
 		case faults.RestoreHalf:
-			return fault.New(fault.CodeEngineRestoreFailed, "restore: the engine took %d of %d bytes, as the test asked", len(state.Bytes())/2, len(state.Bytes()))
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: the engine took %d of %d bytes, as the test asked", state.Size()/2, state.Size())
+		case len(state.Layers()) > 1 && !s.model.Info().Layered():
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: %d layers, and architecture %s takes one", len(state.Layers()), s.model.Info().Architecture)
 		}
-		if err := s.load(state.Bytes(), state.Tokens()); err != nil {
-			return err
+		for _, layer := range state.Layers() {
+			if err := s.load(layer.Bytes(), layer.Tokens()); err != nil {
+				return err
+			}
 		}
 		if faults.RestoreForget {
 			s.clear()

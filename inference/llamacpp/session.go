@@ -13,8 +13,11 @@ import (
 	"edge/internal/sealed"
 )
 
-// sequence is the one sequence of a context. The engine writes other bytes for any other number.
+// sequence is the sequence that a context decodes. The engine writes other bytes for any other number.
 const sequence llama.SeqId = 0
+
+// spare is a second sequence, empty but while a layer passes through it.
+const spare llama.SeqId = 1
 
 // session owns a llama_context on one goroutine.
 type session struct {
@@ -65,6 +68,9 @@ func newSession(ctx context.Context, m *Model, p inference.Params) (*session, er
 	c.NCtx = uint32((p.ContextTokens + 255) / 256 * 256) // the engine pads to this itself; said here so that NCtx is exact
 	c.NBatch, c.NUbatch = uint32(p.BatchTokens), uint32(p.UBatchTokens)
 	c.NSeqMax = 1
+	if m.info.Layered() {
+		c.NSeqMax, c.KVUnified = 2, 1 // one cache for both, so that rows change hands without being moved
+	}
 	c.NThreads, c.NThreadsBatch = int32(p.Threads), int32(p.Threads)
 	c.TypeK, c.TypeV = k, v
 	c.FlashAttentionType = llama.FlashAttentionTypeDisabled
@@ -186,15 +192,55 @@ func (s *session) SaveState(ctx context.Context) (state sealed.State, err error)
 	return state, err
 }
 
-// stateBytes asks for size_t llama_state_seq_get_size(ctx, seq_id) bytes and has them written by
+// SaveLayer implements inference.Session: the rows from position from on are lent to the spare sequence, which the
+// engine then writes as it writes any sequence.
+func (s *session) SaveLayer(ctx context.Context, from int) (state sealed.State, err error) {
+	switch {
+	case from == 0:
+		return s.SaveState(ctx)
+	case !s.model.info.Layered():
+		return state, fault.New(fault.CodeArchitectureUnsupported, "a state of architecture %s can't be cut into layers", s.model.info.Architecture)
+	}
+	err = s.do(true, func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if from < 0 || from >= s.position {
+			return fault.New(fault.CodeInternal, "save layer: from %d of %d tokens", from, s.position)
+		}
+		if err := llama.MemorySeqCp(s.memory, sequence, spare, llama.Pos(from), llama.Pos(s.position)); err != nil {
+			return fault.New(fault.CodeEngineDecodeFailed, "save layer: %w", err)
+		}
+		buf, err := s.bytesOf(spare)
+		if err != nil {
+			return err
+		}
+		state = sealed.Fresh(buf, s.position-from)
+		return s.emptySpare()
+	})
+	return state, err
+}
+
+// emptySpare takes the spare sequence off every row: bool llama_memory_seq_rm(mem, seq_id, p0, p1).
+func (s *session) emptySpare() error {
+	if ok, err := llama.MemorySeqRm(s.memory, spare, -1, -1); err != nil || !ok {
+		return fault.New(fault.CodeEngineDecodeFailed, "empty the spare sequence: %v, %v", ok, err)
+	}
+	return nil
+}
+
+// stateBytes gives the state's bytes; runs on the owner.
+func (s *session) stateBytes() ([]byte, error) { return s.bytesOf(sequence) }
+
+// bytesOf asks for size_t llama_state_seq_get_size(ctx, seq_id) bytes and has them written by
 // size_t llama_state_seq_get_data(ctx, dst, size, seq_id); runs on the owner.
-func (s *session) stateBytes() ([]byte, error) {
-	size := llama.StateSeqGetSize(s.handle, sequence)
+func (s *session) bytesOf(id llama.SeqId) ([]byte, error) {
+	size := llama.StateSeqGetSize(s.handle, id)
 	if size == 0 {
 		return nil, fault.New(fault.CodeEngineDecodeFailed, "save state: the engine has none")
 	}
 	buf := make([]byte, size)
-	if n := llama.StateSeqGetData(s.handle, buf, sequence); n != size {
+	if n := llama.StateSeqGetData(s.handle, buf, id); n != size {
 		return nil, fault.New(fault.CodeEngineDecodeFailed, "save state: the engine wrote %d of %d bytes", n, size)
 	}
 	return buf, nil
@@ -210,34 +256,60 @@ func (s *session) RestoreState(ctx context.Context, state sealed.State) error {
 		if s.position != 0 {
 			return fault.New(fault.CodeEngineRestoreFailed, "restore: the session already holds %d tokens", s.position)
 		}
-		if state.Tokens() < 1 || len(state.Bytes()) == 0 {
+		if state.Tokens() < 1 || state.Size() == 0 {
 			return fault.New(fault.CodeEngineRestoreFailed, "restore: the state is empty")
 		}
 		if state.Tokens() >= s.params.ContextTokens {
 			return fault.New(fault.CodeContextFull, "the imprint's %d tokens leave no room in a context of %d", state.Tokens(), s.params.ContextTokens)
 		}
-		// size_t llama_state_seq_set_data(ctx, src, size, dest_seq_id): bytes read, 0 on failure.
-		if n := llama.StateSeqSetData(s.handle, state.Bytes(), sequence); n != uint64(len(state.Bytes())) {
-			return fault.New(fault.CodeEngineRestoreFailed, "restore: the engine took %d of %d bytes%s", n, len(state.Bytes()), s.model.engine.log.suffix())
+		for i, layer := range state.Layers() {
+			if err := s.restoreLayer(i, layer); err != nil {
+				return err
+			}
 		}
-		if err := s.checkPositions(state.Tokens()); err != nil {
-			return err
-		}
-		s.position = state.Tokens()
 		return nil
 	})
 }
 
-// checkPositions: the last position is n−1; the first is 0 unless the memory keeps a window or one recurrent state.
-func (s *session) checkPositions(n int) error {
-	high, err := llama.MemorySeqPosMax(s.memory, sequence)
-	if err != nil || int(high) != n-1 {
-		return fault.New(fault.CodeEngineRestoreFailed, "restore: the last position is %d, want %d", high, n-1)
+// restoreLayer puts layer i behind the tokens restored before it. The engine empties a sequence before it reads one, so
+// every layer but the first goes into the spare sequence, and its rows are handed over.
+func (s *session) restoreLayer(i int, layer sealed.Layer) error {
+	into := sequence
+	if i > 0 {
+		if into = spare; !s.model.info.Layered() {
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: %d layers, and architecture %s takes one", i+1, s.model.info.Architecture)
+		}
 	}
-	low, err := llama.MemorySeqPosMin(s.memory, sequence)
-	forgets := s.model.info.Recurrent || s.model.info.Hybrid || s.model.info.SlidingWindow > 0
-	if err != nil || low < 0 || low != 0 && !forgets {
-		return fault.New(fault.CodeEngineRestoreFailed, "restore: the first position is %d, want 0", low)
+	before := s.position
+	// size_t llama_state_seq_set_data(ctx, src, size, dest_seq_id): bytes read, 0 on failure.
+	if n := llama.StateSeqSetData(s.handle, layer.Bytes(), into); n != uint64(len(layer.Bytes())) {
+		return fault.New(fault.CodeEngineRestoreFailed, "restore: the engine took %d of %d bytes%s", n, len(layer.Bytes()), s.model.engine.log.suffix())
+	}
+	if err := s.checkPositions(into, before, before+layer.Tokens()); err != nil {
+		return err
+	}
+	if into == spare {
+		if err := llama.MemorySeqCp(s.memory, spare, sequence, -1, -1); err != nil {
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: %w", err)
+		}
+		if err := s.emptySpare(); err != nil {
+			return fault.New(fault.CodeEngineRestoreFailed, "restore: %w", err)
+		}
+	}
+	s.position += layer.Tokens()
+	return nil
+}
+
+// checkPositions: the sequence's positions are from…to−1, though the first may be later where the memory keeps a window
+// or one recurrent state.
+func (s *session) checkPositions(id llama.SeqId, from, to int) error {
+	high, err := llama.MemorySeqPosMax(s.memory, id)
+	if err != nil || int(high) != to-1 {
+		return fault.New(fault.CodeEngineRestoreFailed, "restore: the last position is %d, want %d", high, to-1)
+	}
+	low, err := llama.MemorySeqPosMin(s.memory, id)
+	if err != nil || int(low) < from || int(low) != from && s.model.info.Layered() {
+		return fault.New(fault.CodeEngineRestoreFailed, "restore: the first position is %d, want %d", low, from)
 	}
 	return nil
 }

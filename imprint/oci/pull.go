@@ -14,6 +14,7 @@ import (
 
 	"edge/imprint"
 	"edge/internal/digest"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
@@ -21,7 +22,7 @@ import (
 // from it, signed or not. A registry is somebody else's: one of both has to be given.
 type PullOptions struct {
 	// Trust, if not empty, wants a signature by one of these keys, from a folder too.
-	Trust []PublicKey
+	Trust []dsse.PublicKey
 	// TrustUnsigned takes an imprint as it is. It doesn't go with Trust.
 	TrustUnsigned bool
 }
@@ -32,6 +33,8 @@ type Pulled struct {
 	Reference string
 	// Digest is the manifest's.
 	Digest string
+	// Bytes is how long the file is that was fetched, or would have been.
+	Bytes int64
 	// Present says that the store had the imprint, so that its file wasn't fetched.
 	Present bool
 	// Signer is the trusted key that signed, or zero.
@@ -70,7 +73,7 @@ func (c *Client) pull(ctx context.Context, store *imprint.Store, t Target, opt P
 	if err != nil {
 		return Pulled{}, err
 	}
-	pulled := Pulled{Reference: t.text, Digest: manifest.Digest.String()}
+	pulled := Pulled{Reference: t.text, Digest: manifest.Digest.String(), Bytes: a.file.Size}
 	switch {
 	case len(opt.Trust) > 0:
 		if pulled.Signer, err = c.trust(ctx, p, a, manifest, opt.Trust); err != nil {
@@ -128,14 +131,17 @@ func (c *Client) obtain(ctx context.Context, store *imprint.Store, p place, a ar
 	if err := c.removeOld(dir); err != nil {
 		return e, false, err
 	}
+	part := filepath.Join(dir, a.file.Digest.Encoded()+partSuffix)
 	e, err = store.Lookup(ctx, a.id)
-	if err == nil {
+	if err == nil { // a pull that died after the store had the imprint has left its part
+		if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return e, true, err
+		}
 		return e, true, nil
 	}
 	if ctx.Err() != nil {
 		return e, false, err
 	}
-	part := filepath.Join(dir, a.file.Digest.Encoded()+partSuffix)
 	if err := c.download(ctx, p, a.file, part, "pulling "+t.text); err != nil {
 		return e, false, err
 	}

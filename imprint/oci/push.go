@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	godigest "github.com/opencontainers/go-digest"
@@ -14,13 +13,14 @@ import (
 	"edge/imprint"
 	"edge/internal/canon"
 	"edge/internal/digest"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
 // PushOptions say what goes along with an imprint.
 type PushOptions struct {
 	// Sign, if set, is the key that vouches for the imprint.
-	Sign *PrivateKey
+	Sign *dsse.PrivateKey
 	// Subject, if set, is a tag or a digest in the same repository or folder: the manifest of the model that the imprint
 	// was made with. One of its layers must have the model's digest.
 	Subject string
@@ -57,11 +57,7 @@ func (c *Client) push(ctx context.Context, u *imprint.Unverified, t Target, opt 
 	if err := u.CheckIntegrity(ctx); err != nil {
 		return Pushed{}, err
 	}
-	file, _, err := openRegular(u.Path())
-	if err != nil {
-		return Pushed{}, err
-	}
-	defer file.Close()
+	file, _ := u.Whole()
 	a, config, err := newArtifact(ctx, u, file)
 	if err != nil {
 		return Pushed{}, err
@@ -95,13 +91,13 @@ func (c *Client) push(ctx context.Context, u *imprint.Unverified, t Target, opt 
 		if err := c.sendSignature(ctx, p, a, raw, desc, *opt.Sign); err != nil {
 			return Pushed{}, err
 		}
-		pushed.Signer = opt.Sign.public.id
+		pushed.Signer = opt.Sign.Public().ID()
 	}
 	return pushed, c.publish(ctx, p, desc, raw, t.name)
 }
 
 // newArtifact digests the file of u and gives its header's bytes as well.
-func newArtifact(ctx context.Context, u *imprint.Unverified, file *os.File) (artifact, []byte, error) {
+func newArtifact(ctx context.Context, u *imprint.Unverified, file io.ReaderAt) (artifact, []byte, error) {
 	a := artifact{id: u.ID(), header: u.Header()}
 	config, err := canon.Marshal(a.header)
 	if err != nil {
@@ -173,7 +169,7 @@ func (c *Client) publish(ctx context.Context, p place, desc ocispec.Descriptor, 
 }
 
 // sendSignature stores the imprint's manifest without a tag, and then what refers to it.
-func (c *Client) sendSignature(ctx context.Context, p place, a artifact, raw []byte, desc ocispec.Descriptor, key PrivateKey) error {
+func (c *Client) sendSignature(ctx context.Context, p place, a artifact, raw []byte, desc ocispec.Descriptor, key dsse.PrivateKey) error {
 	sealed, err := a.sign(key)
 	if err != nil {
 		return err

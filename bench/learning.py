@@ -1,10 +1,11 @@
 """What learning adds, set by set: the same model with and without it, on requests that it has not seen.
 
-    python3 bench/learning.py [--edge bin/edge] [--model NAME] [--no-chat] [--json FILE] [SET ...]
+    python3 bench/learning.py [--edge bin/edge] [--model NAME] [--examples N] [--no-chat] [--json FILE] [SET ...]
 
 A SET is a folder with tools.py and a sample file (sample.json or learn_sample.json) with a holdout; without any,
 examples/ and every folder of testdata/learning/. Where a folder has a fresh.json, the imprint is tried on its requests
-too. Shares are in per cent with their 95 % intervals, all as edge reports them. For the second table each question is
+too. With --examples N only the first N examples of each tool, and N without one, are learned from; 0 leaves none. Shares
+are in per cent with their 95 % intervals, all as edge reports them. For the second table each question is
 asked in a chat of its own, and this script itself looks for the values in the answers:
 
 - questions about the profile: the holdout's requests without a call whose "answer" says which words to look for;
@@ -39,6 +40,17 @@ def sample_of(folder):
     sys.exit(f"{folder}: neither sample.json nor learn_sample.json")
 
 
+def first_of_each(examples, n):
+    """The first n examples of each tool, and the first n without one."""
+    seen, kept = {}, []
+    for e in examples:
+        name = e["call"]["tool_name"] if e.get("call") else None
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] <= n:
+            kept.append(e)
+    return kept
+
+
 def leaves(value):
     """The values of a result, as an answer would write them; null and empty text have nothing to state."""
     if isinstance(value, dict):
@@ -56,12 +68,18 @@ def states(answer, leaf):
 
 
 class Set:
-    def __init__(self, edge, model, folder):
+    def __init__(self, edge, model, folder, home, examples=None):
         self.edge, self.model, self.folder = edge, model, folder
         self.name = os.path.basename(os.path.normpath(folder))
         self.tools, self.sample = os.path.join(folder, "tools.py"), sample_of(folder)
         with open(self.sample, encoding="utf-8") as f:
-            self.holdout = json.load(f).get("holdout") or []
+            sample = json.load(f)
+        self.holdout = sample.get("holdout") or []
+        if examples is not None:
+            sample["examples"] = first_of_each(sample.get("examples") or [], examples)
+            self.sample = os.path.join(home, self.name + ".json")
+            with open(self.sample, "w", encoding="utf-8") as f:
+                json.dump(sample, f)
 
     def edge_run(self, *args):
         return run(self.edge, *args, "--model", self.model, "--tools", self.tools)
@@ -160,6 +178,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--edge", default=os.path.join(HERE, "bin", "edge"))
     parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--examples", type=int, metavar="N", help="learn from the first N examples of each tool only")
     parser.add_argument("--no-chat", action="store_true", help="leave out the second table")
     parser.add_argument("--json", help="also write everything to this file")
     parser.add_argument("sets", nargs="*", metavar="SET")
@@ -169,7 +188,7 @@ def main():
     results = []
     with tempfile.TemporaryDirectory() as home:
         for folder in folders:
-            s = Set(edge, options.model, folder)
+            s = Set(edge, options.model, folder, home, options.examples)
             imprint = os.path.join(home, s.name + ".imprint")
             print(f"{s.name}: learning", file=sys.stderr)
             result = s.learn(imprint)

@@ -34,6 +34,14 @@ def test_leaves():
     assert learning.leaves({"a": [1, {"b": "x"}], "c": None, "d": " ", "e": True, "f": 0.5, "g": []}) == ["1", "x", "true", "0.5"]
 
 
+def test_first_of_each():
+    call = {"tool_name": "a", "arguments": {}}
+    examples = [{"prompt": "1", "call": call}, {"prompt": "2", "answer": "x"}, {"prompt": "3", "call": call}, {"prompt": "4", "answer": "y"}]
+    assert [e["prompt"] for e in learning.first_of_each(examples, 1)] == ["1", "2"]
+    assert learning.first_of_each(examples, 0) == []
+    assert learning.first_of_each(examples, 2) == examples
+
+
 def test_sample_of(tmp_path):
     (tmp_path / "learn_sample.json").write_text("{}")
     assert learning.sample_of(str(tmp_path)).endswith("learn_sample.json")

@@ -34,7 +34,12 @@ type Config struct {
 	OnText      func(string)       // hears answers as they come; may be nil
 	Stop        func() bool        // asked between tokens; true ends the reply; may be nil
 	GoesOn      bool               // more prompts will come: a place to go back to is kept at each of them
+	Gate        Gate               // nil: (*imprint.Unverified).Verify, which reads everything
 }
+
+// Gate verifies an imprint against the live world as (*imprint.Unverified).Verify does, for a process that may have its
+// content in memory.
+type Gate func(ctx context.Context, u *imprint.Unverified, live imprint.Identity) (*imprint.Verified, error)
 
 // The modes: where the tool contract came from.
 const (
@@ -80,6 +85,11 @@ func Open(ctx context.Context, cfg Config) (*Chat, error) {
 	if cfg.MaxTokens == 0 {
 		cfg.MaxTokens = DefaultAnswer
 	}
+	if cfg.Gate == nil {
+		cfg.Gate = func(ctx context.Context, u *imprint.Unverified, live imprint.Identity) (*imprint.Verified, error) {
+			return u.Verify(ctx, live)
+		}
+	}
 	c := &Chat{cfg: cfg, through: -1, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))}
 	var err error
 	if cfg.Imprint != nil {
@@ -93,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Chat, error) {
 	c.messages = c.head
 	c.replier = learn.NewReplier(cfg.World, c.set(), c.learned)
 	if cfg.Imprint != nil {
-		if err := c.begin(ctx, len(c.prefix)+turnRoom); err != nil {
+		if err := c.begin(ctx, len(c.prefix)+askRoom+turnRoom); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +123,7 @@ func (c *Chat) admit(ctx context.Context) error {
 	if c.prefix, c.head, err = c.live(); err != nil {
 		return err
 	}
-	if c.verified, err = u.Verify(ctx, c.cfg.World.Identity(c.set(), c.prefix, learn.LearnedVersion)); err != nil {
+	if c.verified, err = c.cfg.Gate(ctx, u, c.cfg.World.Identity(c.set(), c.prefix, learn.LearnedVersion)); err != nil {
 		return err
 	}
 	if err := c.learned.Suits(c.cfg.World.Model.Info().EmbeddingSize, c.set()); err != nil {
@@ -183,13 +193,16 @@ func (c *Chat) begin(ctx context.Context, room int) (err error) {
 const (
 	turnRoom = 512 // positions that a turn usually takes
 	minReply = 32  // positions that a reply needs at least
+	askRoom  = 128 // positions that a request usually takes
+	// contextStep is what sizes are rounded up to, as the engine does: a size that a few more tokens don't change.
+	contextStep = 256
 )
 
 // fit gives a context size that holds need tokens.
 func (c *Chat) fit(need int) (int, error) {
 	limit := c.cfg.World.Model.Info().ContextLength
 	if need <= limit {
-		return need, nil
+		return min((need+contextStep-1)/contextStep*contextStep, limit), nil
 	}
 	if need-turnRoom+minReply <= limit {
 		return limit, nil

@@ -42,7 +42,8 @@ func (b *bench) refused(code fault.Code, step imprint.Step) error {
 	return err
 }
 
-// TestDrift: what an imprint meets in another world, one row per field that a chat can see change.
+// TestDrift: what an imprint meets in another world, one row per field that a chat can see change. A field of what a chat
+// records that has no row fails it.
 func TestDrift(t *testing.T) {
 	described := orderTool()
 	described.Description += "!"
@@ -57,7 +58,7 @@ func TestDrift(t *testing.T) {
 	recorded := func(change func(*imprint.Identity)) func(*imprint.Content) {
 		return func(c *imprint.Content) { change(&c.Identity) }
 	}
-	for name, c := range map[string]struct {
+	rows := map[string]struct {
 		baked func(*imprint.Content) // what the imprint says otherwise
 		live  func(*bench)           // what the world is now
 		code  fault.Code
@@ -74,11 +75,12 @@ func TestDrift(t *testing.T) {
 			renamed.Name = "status_of_order"
 			b.with(freeze(t, feeTool(), renamed))
 		}, fault.CodeImprintToolActiveSetMismatch, "tools.status_of_order"},
-		"no tools":                 {nil, func(b *bench) { b.cfg.Dispatcher = nil }, fault.CodeImprintRequiresTools, "tools.calculate_fee"},
-		"another schema generator": {recorded(func(i *imprint.Identity) { i.SchemaGeneratorVersion = "0" }), nil, fault.CodeImprintToolSchemaMismatch, "schema_generator_version"},
-		"another model":            {nil, func(b *bench) { b.cfg.World.File.SHA256 = digest.SHA256Of([]byte("other")) }, fault.CodeImprintModelMismatch, "model.sha256"},
-		"another architecture":     {recorded(func(i *imprint.Identity) { i.Model.Architecture = "llama" }), nil, fault.CodeImprintModelMismatch, "model.architecture"},
-		"another tokenizer":        {nil, func(b *bench) { b.cfg.World.File.TokenizerSHA256 = digest.SHA256Of([]byte("other")) }, fault.CodeImprintTemplateMismatch, "tokenizer_sha256"},
+		"no tools":                      {nil, func(b *bench) { b.cfg.Dispatcher = nil }, fault.CodeImprintRequiresTools, "tools.calculate_fee"},
+		"another set of the same tools": {recorded(func(i *imprint.Identity) { i.ActiveSetSHA256 = digest.SHA256Of([]byte("other")) }), nil, fault.CodeImprintToolSchemaMismatch, "active_set_sha256"},
+		"another schema generator":      {recorded(func(i *imprint.Identity) { i.SchemaGeneratorVersion = "0" }), nil, fault.CodeImprintToolSchemaMismatch, "schema_generator_version"},
+		"another model":                 {nil, func(b *bench) { b.cfg.World.File.SHA256 = digest.SHA256Of([]byte("other")) }, fault.CodeImprintModelMismatch, "model.sha256"},
+		"another architecture":          {recorded(func(i *imprint.Identity) { i.Model.Architecture = "llama" }), nil, fault.CodeImprintModelMismatch, "model.architecture"},
+		"another tokenizer":             {nil, func(b *bench) { b.cfg.World.File.TokenizerSHA256 = digest.SHA256Of([]byte("other")) }, fault.CodeImprintTemplateMismatch, "tokenizer_sha256"},
 		"another template": {nil, func(b *bench) {
 			other := fake.New(fake.Options{ChatTemplate: strings.ReplaceAll(fake.Template, `\n`, `\n\n`)})
 			m, err := other.Open(t.Context(), "")
@@ -88,6 +90,7 @@ func TestDrift(t *testing.T) {
 			b.cfg.World = worldOf(t, other, m)
 			b.engine = other
 		}, fault.CodeImprintTemplateMismatch, "chat_template_sha256"},
+		"another kind of engine": {nil, func(b *bench) { b.cfg.World.Engine.Name = "other" }, fault.CodeImprintRuntimeMismatch, "engine.name"},
 		"another engine":         {nil, func(b *bench) { b.cfg.World.Engine.Version = "2" }, fault.CodeImprintRuntimeMismatch, "engine.version"},
 		"another library":        {nil, func(b *bench) { b.cfg.World.Engine.Libraries[0].SHA256 = digest.SHA256Of([]byte("other")) }, fault.CodeImprintRuntimeMismatch, "engine.libraries.fake"},
 		"another n_ubatch":       {nil, func(b *bench) { b.cfg.World.Params.UBatchTokens = 16 }, fault.CodeImprintParamsMismatch, "params.n_ubatch"},
@@ -104,7 +107,23 @@ func TestDrift(t *testing.T) {
 			c.Learned = []byte(strings.Replace(string(c.Learned), `"system":""`, `"system":"Obey."`, 1))
 		}, nil, fault.CodeImprintPrefixMismatch, "prefix_sha256"},
 		"learned otherwise": {recorded(func(i *imprint.Identity) { i.LearnedVersion = "0" }), nil, fault.CodeImprintFormatUnsupported, "learned_version"},
-	} {
+	}
+	b := newBench(t, fake.Options{}).with(shop(t))
+	u, err := imprint.Open(b.learned(sampleWithExamples(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	covered := map[string]bool{}
+	for _, c := range rows {
+		covered[c.field] = true
+	}
+	for _, f := range u.Header().Identity.Fields() {
+		if !covered[f.Name] {
+			t.Errorf("no row is about %s", f.Name)
+		}
+	}
+	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, fake.Options{}).with(shop(t))
 			b.from(b.learned(sampleWithExamples(), c.baked))

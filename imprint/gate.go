@@ -3,7 +3,6 @@ package imprint
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"edge/internal/fault"
@@ -11,7 +10,7 @@ import (
 )
 
 // Verified is an imprint that is exactly right for the live world it was verified against, with its content in memory.
-// Only (*Unverified).Verify makes one; the zero Verified restores nothing.
+// Only (*Unverified).Verify makes one, and Again another of it; the zero Verified restores nothing.
 type Verified struct {
 	id      ID
 	header  Header
@@ -27,20 +26,13 @@ type Verified struct {
 // Errors: a *Refusal with the code of the first field that differs and all mismatches, imprint_payload_mismatch or
 // imprint_truncated; ctx's; the operating system's, which say nothing about the file. On any error there is no Verified.
 func (u *Unverified) Verify(ctx context.Context, live Identity) (*Verified, error) {
-	if err := live.Check(); err != nil {
-		return nil, fmt.Errorf("imprint: the live identity: %w", err)
-	}
-	u.trail.Step = StepIdentity
-	start := time.Now()
-	differs := drift(u.header.Identity, live)
-	u.trail.Identity = time.Since(start)
-	if differs != nil {
-		return nil, refuse(u.path, u.trail, differs)
+	if err := u.compare(live); err != nil {
+		return nil, err
 	}
 
 	u.trail.Step = StepPayload
 	v := &Verified{id: u.id, header: u.header.clone()}
-	start = time.Now()
+	start := time.Now()
 	err := u.readInto(ctx, v)
 	u.trail.Digest = time.Since(start)
 	if err != nil {

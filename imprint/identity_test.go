@@ -27,7 +27,10 @@ func verify(t *testing.T, live imprint.Identity) (*imprint.Verified, error) {
 	return u.Verify(context.Background(), live)
 }
 
-// imprint-v1 §7. The drift matrix on the level of the format: one row per field of the gate, and exactly its code.
+// imprint-v1 §7. The drift matrix: what changes, and exactly its code. It prints a table of all fields that an identity has,
+// each with the code that its change alone gets, and fails where one has no row:
+//
+//	go test -v -run TestDriftMatrix ./imprint
 func TestDriftMatrix(t *testing.T) {
 	const (
 		requires  = fault.CodeImprintRequiresTools
@@ -44,6 +47,7 @@ func TestDriftMatrix(t *testing.T) {
 	noTools := func(id *imprint.Identity) {
 		id.Tools, id.ActiveSetSHA256, id.SchemaGeneratorVersion = nil, digest.SHA256{}, ""
 	}
+	codes := map[string]fault.Code{} // of the fields that a row changed alone
 	for _, row := range []struct {
 		name   string
 		change func(id *imprint.Identity)
@@ -57,6 +61,7 @@ func TestDriftMatrix(t *testing.T) {
 		{"engine", func(id *imprint.Identity) { id.Engine.Name = "ollama" }, runtime, "engine.name"},
 		{"engine version", func(id *imprint.Identity) { id.Engine.Version = "v0.5.0" }, runtime, "engine.version"},
 		{"library bytes", func(id *imprint.Identity) { id.Engine.Libraries[1].SHA256 = other }, runtime, "engine.libraries.libllama.so"},
+		{"library renamed", func(id *imprint.Identity) { id.Engine.Libraries[1].Name = "libx.so" }, runtime, "engine.libraries.libllama.so engine.libraries.libx.so"},
 		{"library gone", func(id *imprint.Identity) { id.Engine.Libraries = id.Engine.Libraries[:1] }, runtime, "engine.libraries.libllama.so"},
 		{"library added", func(id *imprint.Identity) {
 			id.Engine.Libraries = append(id.Engine.Libraries, imprint.Library{Name: "libx.so", SHA256: other})
@@ -111,6 +116,9 @@ func TestDriftMatrix(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			live := identity(full().Tokens)
 			row.change(&live)
+			if changed := changedLeaves(identity(full().Tokens), live); len(changed) == 1 {
+				codes[changed[0]] = row.code
+			}
 			v, err := verify(t, live)
 			if v != nil {
 				t.Fatal("a drifted imprint was verified")
@@ -130,6 +138,50 @@ func TestDriftMatrix(t *testing.T) {
 			}
 		})
 	}
+	for _, leaf := range leavesOf(reflect.TypeFor[imprint.Identity](), "") {
+		t.Logf("%-28s %s", leaf, codes[leaf])
+		if codes[leaf] == "" {
+			t.Errorf("no row changes %s alone", leaf)
+		}
+	}
+}
+
+// leavesOf gives the paths of a type's fields in JSON, those of a list's members with [].
+func leavesOf(typ reflect.Type, path string) (paths []string) {
+	switch {
+	case typ == reflect.TypeFor[digest.SHA256]() || typ.Kind() != reflect.Struct && typ.Kind() != reflect.Slice:
+		return []string{path}
+	case typ.Kind() == reflect.Slice:
+		return leavesOf(typ.Elem(), path+"[]")
+	}
+	for i := range typ.NumField() {
+		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		paths = append(paths, leavesOf(typ.Field(i).Type, strings.TrimPrefix(path+"."+name, "."))...)
+	}
+	return paths
+}
+
+// changedLeaves gives the leaves in which two identities differ; a list with another number of members is one of them.
+func changedLeaves(a, b imprint.Identity) (paths []string) {
+	var walk func(a, b reflect.Value, path string)
+	walk = func(a, b reflect.Value, path string) {
+		switch {
+		case reflect.DeepEqual(a.Interface(), b.Interface()):
+		case len(leavesOf(a.Type(), path)) == 1 && a.Kind() != reflect.Slice || a.Kind() == reflect.Slice && a.Len() != b.Len():
+			paths = append(paths, path)
+		case a.Kind() == reflect.Slice:
+			for i := range a.Len() {
+				walk(a.Index(i), b.Index(i), path+"[]")
+			}
+		default:
+			for i := range a.NumField() {
+				name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+				walk(a.Field(i), b.Field(i), strings.TrimPrefix(path+"."+name, "."))
+			}
+		}
+	}
+	walk(reflect.ValueOf(a), reflect.ValueOf(b), "")
+	return paths
 }
 
 func TestToolsOnlyOnTheLiveSide(t *testing.T) {

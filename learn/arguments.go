@@ -58,9 +58,15 @@ func LearnArguments(set *tools.ActiveSet, examples []Example) *Arguments {
 				known.lessons = append(known.lessons, e)
 			}
 		}
+		about, numbers := contentWords(ownWords(t)), 0
+		for _, property := range schema.Properties {
+			if property.is("integer") || property.is("number") {
+				numbers++
+			}
+		}
 		for _, name := range t.ArgumentOrder() {
-			p := &parameter{name: name, required: slices.Contains(schema.Required, name)}
-			p.learn(schema.Properties[name], known.lessons)
+			p := &parameter{name: name, required: slices.Contains(schema.Required, name), about: about, alone: numbers == 1}
+			p.learn(schema.Properties[name], t.Description, known.lessons)
 			known.parameters = append(known.parameters, p)
 		}
 	}
@@ -119,6 +125,7 @@ type Grounded struct {
 	Include   bool              // false: left out of the call
 	Optional  bool              // the model decides whether to give it
 	Values    []json.RawMessage // what it may be, canonical JSON; empty: anything that the schema allows
+	Within    bool              // texts and numbers that are in the request, where it has any
 }
 
 // Ground says what may stand in a call of the tool for this request.
@@ -135,9 +142,6 @@ func (a *Arguments) Ground(toolName, request string) []Grounded {
 		switch p.source {
 		case free:
 			g.Optional = !p.required
-		case never:
-			g.Include = p.named(words)
-			g.Optional = true
 		case closed:
 			g.Include, g.Values = a.choose(p, words, best)
 		default:
@@ -145,7 +149,7 @@ func (a *Arguments) Ground(toolName, request string) []Grounded {
 			if ok {
 				g.Values = []json.RawMessage{s.value}
 			} else {
-				g.Include = p.required
+				g.Include, g.Within = p.required, p.untaught
 			}
 		}
 		out = append(out, g)

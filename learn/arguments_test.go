@@ -94,6 +94,9 @@ func TestGround(t *testing.T) {
 		{"calculate_fee", "What is the fee for 3m?", fee("3000000", "-")},
 		{"calculate_fee", "What is the fee for -12.5?", fee("-12.5", "-")},
 		{"calculate_fee", "What is the fee for .5?", fee("?", "-")},
+		{"calculate_fee", "What is the fee for 8.854e-12?", fee("8.854e-12", "-")},
+		{"calculate_fee", "What is the fee for 2.5E+3?", fee("2500", "-")},
+		{"calculate_fee", "What is the fee for 1e-?", fee("?", "-")},
 		{"calculate_fee", "Fee of twelve", fee("12", "-")},
 		{"calculate_fee", "Fee of 1'000", fee("1000", "-")},
 		{"calculate_fee", "Fee of 0.10", fee("0.1", "-")},
@@ -126,8 +129,11 @@ func TestGround(t *testing.T) {
 		{"add_days", "Add 3.0 days", map[string]string{"days": "3"}},
 		// what no example ever gives
 		{"subscribe", "Subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "-", "gift": "-"}},
-		{"subscribe", "With a trial period, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "~?", "gift": "-"}},
-		{"subscribe", "As a Gift, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "-", "gift": "~?"}},
+		{"subscribe", "With a trial period, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "-", "gift": "-"}},
+		{"subscribe", "With 30 days of trial period, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "30", "gift": "-"}},
+		{"subscribe", "With a trial period of 30 days, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "30", "gift": "-"}},
+		{"subscribe", "As a Gift, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "-", "gift": "true"}},
+		{"subscribe", "Not as a gift, subscribe me to bronze", map[string]string{"plan": `"bronze"`, "trial_period": "-", "gift": "false"}},
 	} {
 		t.Run(c.request, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, grounded(a, c.tool, c.request)); diff != "" {
@@ -145,7 +151,7 @@ func TestGroundFollowsTheExamples(t *testing.T) {
 		request  string
 		want     map[string]string
 	}{
-		"no example: the model writes": {nil, "Where is order B-2?", map[string]string{"order_id": "?"}},
+		"no example: what looks like a value": {nil, "Where is order B-2?", map[string]string{"order_id": `"B-2"`}},
 		"a value that isn't in its request: the model writes": {
 			[]learn.Example{example("Where is it?", "order_status", `{"order_id":"A-1"}`)}, "Where is order B-2?", map[string]string{"order_id": "?"}},
 		"the rest of the request": {

@@ -32,7 +32,10 @@ func (p *parameter) extend(from []assignment, request string, words []word, fami
 	}
 	var found []scored
 	for _, s := range p.stretches(request, words) {
-		own := p.counts.score(p.features(words, s))
+		own := p.score(words, s)
+		if own <= never {
+			continue
+		}
 		found = append(found, scored{s, own + familiar(s), own})
 	}
 	slices.SortStableFunc(found, func(x, y scored) int { return compare(y.score, x.score) })
@@ -51,12 +54,20 @@ func (p *parameter) extend(from []assignment, request string, words []word, fami
 			}
 			next = append(next, assignment{base.score + s.score, chosen})
 		}
-		if !p.required || taken == 0 {
+		if !p.required || p.untaught || taken == 0 {
 			next = append(next, base)
 		}
 	}
 	slices.SortStableFunc(next, func(x, y assignment) int { return compare(y.score, x.score) })
 	return next[:min(len(next), beam*4)]
+}
+
+// score is the log-odds of a stretch being right.
+func (p *parameter) score(words []word, s stretch) float64 {
+	if p.untaught && (p.counts.nRight == 0 || !p.required) {
+		return p.untaughtScore(words, s)
+	}
+	return p.counts.score(p.features(words, s))
 }
 
 func compare(x, y float64) int {

@@ -1,11 +1,6 @@
 package learn
 
-import (
-	"math"
-	"slices"
-
-	"edge/tools"
-)
+import "math"
 
 // Evidence weighs whether a request really asks for the tool that the head finds nearest: by how far the head prefers
 // it, and by how well the request's words fill the tool's arguments. Each counts in units of what the examples reach
@@ -36,30 +31,6 @@ func (e *Evidence) weigh(c Choice, score float64, copies bool) float64 {
 		return sum + withoutGround
 	}
 	return sum + score/typical
-}
-
-// leftOut is what the head and the arguments make of one example that they weren't learned from.
-type leftOut struct {
-	label  string
-	choice Choice
-	score  float64
-	copies bool
-}
-
-// leaveOneOut learns from all lessons but one, for each example in turn. The examples are the first of the lessons.
-func leaveOneOut(set *tools.ActiveSet, requests [][]Vector, labels []string, examples []Example) []leftOut {
-	var list []leftOut
-	for i, x := range examples {
-		head := TrainHead(slices.Delete(slices.Clone(requests), i, i+1), slices.Delete(slices.Clone(labels), i, i+1))
-		if head == nil {
-			return nil
-		}
-		out := leftOut{label: x.label(), choice: head.Choose(requests[i])}
-		arguments := LearnArguments(set, slices.Delete(slices.Clone(examples), i, i+1))
-		out.score, out.copies = arguments.Score(out.choice.Class, x.Prompt)
-		list = append(list, out)
-	}
-	return list
 }
 
 // calibrate makes the evidence of examples that were left out in turn; nil where they can't carry it.

@@ -83,8 +83,11 @@ func TestLeavingOneOut(t *testing.T) {
 		}
 	}
 	one := &learn.Sample{Examples: shopExamples()[:1]}
-	if e := run(t, request(t, world(t, newEngine()), one)).Evaluation; e.Method != "none" || e.Learned != nil {
-		t.Errorf("one example leaves nothing to learn from: %+v", e)
+	if e := run(t, request(t, world(t, newEngine()), one)).Evaluation; e.Method != "leave_one_out" || e.Learned.ToolChoice != 1 {
+		t.Errorf("without its only example a tool still has its description: %+v", e)
+	}
+	if e := run(t, request(t, world(t, newEngine()), &learn.Sample{})).Evaluation; e.Method != "none" || e.Learned != nil {
+		t.Errorf("there is no example to leave out: %+v", e)
 	}
 }
 

@@ -116,7 +116,10 @@ func trainView(vectors []Vector, labels, classes []string) HeadView {
 }
 
 // Choose gives the nearest class.
-func (h *Head) Choose(request []Vector) Choice {
+func (h *Head) Choose(request []Vector) Choice { return best(h.Classes, h.cosines(request)) }
+
+// cosines gives the mean over the views of a request's cosines to each class.
+func (h *Head) cosines(request []Vector) []float64 {
 	scores := make([]float64, len(h.Classes))
 	for i, view := range h.Views {
 		x := view.project(request[i])
@@ -126,6 +129,11 @@ func (h *Head) Choose(request []Vector) Choice {
 			}
 		}
 	}
+	return scores
+}
+
+// best is the class with the highest score, the first of equals. A class that is alone has no margin.
+func best(classes []string, scores []float64) Choice {
 	best, second, at := math.Inf(-1), math.Inf(-1), 0
 	for c, score := range scores {
 		if score > best {
@@ -134,7 +142,10 @@ func (h *Head) Choose(request []Vector) Choice {
 			second = score
 		}
 	}
-	return Choice{Class: h.Classes[at], Score: best, Margin: best - second}
+	if len(scores) == 1 {
+		second = best
+	}
+	return Choice{Class: classes[at], Score: best, Margin: best - second}
 }
 
 // project centres and scales x and makes it of unit length.

@@ -174,13 +174,16 @@ func encode(t *testing.T, l *learn.Learned) []byte {
 
 func TestLearnedComesBackAsItWas(t *testing.T) {
 	for name, l := range map[string]*learn.Learned{
-		"all": learned(t), "no head": {Profile: learn.Profile{System: "s"}, Examples: shopExamples()}, "nothing": {},
+		"all": learned(t), "no head": {Profile: learn.Profile{System: "s"}, Examples: shopExamples()}, "words": {Words: 0.25}, "nothing": {},
 	} {
 		raw := encode(t, l)
 		back, err := learn.DecodeLearned(raw)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if back.Words != l.Words {
+			t.Errorf("%s: words count %g, want %g", name, back.Words, l.Words)
 		}
 		if diff := cmp.Diff(l.Head, back.Head); diff != "" {
 			t.Errorf("%s: head:\n%s", name, diff)

@@ -137,6 +137,14 @@ func (a *Arguments) choose(p *parameter, words []word, copied assignment) (inclu
 	if values = p.mentioned(rest, said); len(values) > 0 {
 		return true, values
 	}
+	if p.untaught && p.boolean { // no example says when else
+		for _, v := range p.values {
+			if p.names(v, rest, said) {
+				return true, []json.RawMessage{v}
+			}
+		}
+		return p.required, p.values
+	}
 	if value, sure := a.judge(p, rest, said); sure {
 		if value == nil {
 			return false, nil

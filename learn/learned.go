@@ -12,12 +12,13 @@ import (
 )
 
 // LearnedVersion is the version of the learned section: its shape, and how what is in it is used.
-const LearnedVersion = "1"
+const LearnedVersion = "2"
 
 // Learned is what an imprint holds beside the model's state: the selection head; the examples, that the argument counts
 // are made from again in microseconds; and the profile, so that a chat can render the whole prompt anew and compare.
 type Learned struct {
 	Head     *Head     // nil: the model chooses by itself
+	Words    float64   // what words that a request shares with a tool count beside the head's cosines
 	Evidence *Evidence // nil: the head's choice stands as it is
 	Profile  Profile
 	Examples []Example
@@ -27,6 +28,7 @@ type Learned struct {
 type wire struct {
 	Version  string        `json:"version"`
 	Head     *wireHead     `json:"head"`
+	Words    float64       `json:"words"`
 	Evidence *wireEvidence `json:"evidence"`
 	Profile  Profile       `json:"profile"`
 	Examples []Example     `json:"examples"`
@@ -51,7 +53,7 @@ type wireView struct {
 
 // Encode writes the section: canonical JSON.
 func (l *Learned) Encode() ([]byte, error) {
-	w := wire{Version: LearnedVersion, Profile: l.Profile, Examples: l.Examples}
+	w := wire{Version: LearnedVersion, Words: l.Words, Profile: l.Profile, Examples: l.Examples}
 	if w.Examples == nil {
 		w.Examples = []Example{}
 	}
@@ -80,7 +82,7 @@ func DecodeLearned(raw []byte) (*Learned, error) {
 	if w.Version != LearnedVersion {
 		return nil, fmt.Errorf("learned section: version %q, want %q", w.Version, LearnedVersion)
 	}
-	l := &Learned{Profile: w.Profile, Examples: w.Examples, Evidence: (*Evidence)(w.Evidence)}
+	l := &Learned{Words: w.Words, Profile: w.Profile, Examples: w.Examples, Evidence: (*Evidence)(w.Evidence)}
 	if w.Head == nil {
 		return l, nil
 	}

@@ -4,10 +4,12 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"edge/internal/canon"
 )
 
 // number reads a word as a number: thousands separators, a currency sign before it, a unit or per-cent sign after it,
-// "2k" and "3m", and number words up to twenty. It tells the canonical JSON text.
+// "2k" and "3m", exponents, and number words up to twenty. It tells the canonical JSON text.
 func number(w word) (string, bool) {
 	text := strings.ToLower(w.text)
 	if n, ok := numberWord(text); ok {
@@ -18,6 +20,9 @@ func number(w word) (string, bool) {
 		sign, text = "-", strings.TrimLeft(text, "-−")
 	}
 	text = strings.TrimLeft(text, "$€£¥+#")
+	if small, ok := withExponent(text); ok {
+		return sign + small, true
+	}
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzµ°%€$£¥")
 	unit := text[len(digits):]
 	digits = strings.TrimRight(digits, ".,")
@@ -39,6 +44,22 @@ func number(w word) (string, bool) {
 		return "", false
 	}
 	return sign + strconv.FormatFloat(value, 'f', -1, 64), true
+}
+
+// withExponent reads 8.854e-12 and 2e6: digits, and an exponent of one or two.
+func withExponent(text string) (string, bool) {
+	mantissa, exponent, ok := strings.Cut(text, "e")
+	power := strings.TrimLeft(exponent, "+-")
+	if !ok || mantissa == "" || len(exponent)-len(power) > 1 || len(power) < 1 || len(power) > 2 ||
+		strings.Trim(mantissa, "0123456789.") != "" || strings.Trim(power, "0123456789") != "" {
+		return "", false
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Abs(value) > 1<<53-1 {
+		return "", false
+	}
+	canonical, err := canon.Marshal(value)
+	return string(canonical), err == nil
 }
 
 // withoutThousands takes "1,200.50" to "1200.50"; digits and one decimal point may be left, nothing else.

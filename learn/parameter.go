@@ -17,14 +17,15 @@ const (
 	clock                // a time of the request, however it is written
 	list                 // several stretches of the request
 	closed               // one of the schema's values
-	never                // optional, and no example ever gives it
 )
 
 // schemaOf is what learning looks at in a parameter's schema.
 type schemaOf struct {
-	Type  json.RawMessage   `json:"type"`
-	Enum  []json.RawMessage `json:"enum"`
-	Items *schemaOf         `json:"items"`
+	Type        json.RawMessage   `json:"type"`
+	Enum        []json.RawMessage `json:"enum"`
+	Items       *schemaOf         `json:"items"`
+	Format      string            `json:"format"`
+	Description string            `json:"description"`
 }
 
 // is reports whether the schema admits a JSON type.
@@ -35,7 +36,10 @@ type parameter struct {
 	required bool
 	source   source
 	whole    bool // integers only
+	untaught bool // no example of the tool gives it: all that is known is what the tool says of itself
 	boolean  bool
+	about    map[string]bool   // stems of what the tool says of itself
+	alone    bool              // the only number of its tool
 	reader   reader            // of a copied value
 	values   []json.RawMessage // of a closed set
 	counts   counts
@@ -43,8 +47,9 @@ type parameter struct {
 	given    int // in how many examples
 }
 
-// learn finds the source that accounts for every value of the lessons, and counts their stretches.
-func (p *parameter) learn(schema schemaOf, lessons []*lesson) {
+// learn finds the source that accounts for every value of the lessons, and counts their stretches; about is what the
+// tool says of itself.
+func (p *parameter) learn(schema schemaOf, about string, lessons []*lesson) {
 	var values []json.RawMessage
 	for _, e := range lessons {
 		if value, ok := argument(e.Example, p.name); ok {
@@ -53,15 +58,14 @@ func (p *parameter) learn(schema schemaOf, lessons []*lesson) {
 	}
 	p.given = len(values)
 	p.whole = schema.is("integer")
+	p.untaught = p.given == 0
 	switch {
 	case len(schema.Enum) > 0:
 		p.source, p.values = closed, slices.DeleteFunc(slices.Clone(schema.Enum), isNull)
-	case p.given == 0 && !p.required && len(lessons) > 0:
-		p.source = never
-	case p.given == 0:
-		p.source = free
 	case schema.is("boolean"):
 		p.source, p.boolean, p.values = closed, true, []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
+	case p.untaught:
+		p.source, p.reader = p.told(schema, about)
 	default:
 		p.source, p.reader = p.find(schema, values, lessons)
 	}
@@ -132,8 +136,9 @@ func (p *parameter) like(q *parameter) bool {
 }
 
 // named reports whether the request names the parameter itself.
-func (p *parameter) named(words []word) bool {
-	return mentions(words, strings.ReplaceAll(p.name, "_", " "))
+func (p *parameter) named(said map[string]bool) bool {
+	all, negated := hasStems(said, p.name)
+	return all && !negated
 }
 
 func isNull(v json.RawMessage) bool { return string(v) == "null" }

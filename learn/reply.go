@@ -15,7 +15,7 @@ import (
 type Replier struct {
 	world     World
 	set       *tools.ActiveSet
-	head      *Head
+	selector  *Selector
 	evidence  *Evidence
 	arguments *Arguments
 	told      func(request string) bool // whether the profile's facts say all that a request names
@@ -25,16 +25,14 @@ type Replier struct {
 func NewReplier(w World, set *tools.ActiveSet, learned *Learned) *Replier {
 	r := &Replier{world: w, set: set}
 	if learned != nil && set != nil {
-		r.head, r.evidence, r.told = learned.Head, learned.Evidence, learned.Told
-		if len(learned.Examples) > 0 {
-			r.arguments = LearnArguments(set, learned.Examples)
-		}
+		r.selector, r.evidence, r.told = NewSelector(set, learned.Head, learned.Words), learned.Evidence, learned.Told
+		r.arguments = LearnArguments(set, learned.Examples)
 	}
 	return r
 }
 
 // NeedsHidden reports whether Plan looks at hidden states.
-func (r *Replier) NeedsHidden() bool { return r.head != nil }
+func (r *Replier) NeedsHidden() bool { return r.selector != nil && r.selector.Head != nil }
 
 // Plan is what a reply may be.
 type Plan struct {
@@ -52,21 +50,28 @@ func (r *Replier) Plan(request string, hidden [][]float32) Plan {
 	if r.set == nil {
 		return r.Answer()
 	}
-	if r.head == nil {
+	if r.selector == nil {
 		return Plan{grammar: &tools.GrammarOptions{AllowCall: true, AllowAnswer: true}}
 	}
-	choice := r.head.Choose(Look(hidden))
+	choice := r.selector.Choose(request, Look(hidden), r.arguments)
 	doubted := choice.Class != NoTool && r.doubts(choice, request)
 	if choice.Class == NoTool || doubted {
 		p := r.Answer()
 		p.Choice, p.Doubted = &choice, doubted
 		return p
 	}
-	p := Plan{Choice: &choice, grammar: &tools.GrammarOptions{AllowCall: true, Tools: []string{choice.Class}}}
+	p := r.Call(choice.Class, request)
+	p.Choice = &choice
+	return p
+}
+
+// Call is a plan for a call of one tool, its values tied to the request as far as anything is known of them.
+func (r *Replier) Call(toolName, request string) Plan {
+	p := Plan{grammar: &tools.GrammarOptions{AllowCall: true, Tools: []string{toolName}}}
 	if r.arguments != nil {
-		grounded := r.arguments.Ground(choice.Class, request)
-		p.grammar.Ground = grounding(choice.Class, request, grounded)
-		p.forced = forcedText(choice.Class, grounded)
+		grounded := r.arguments.Ground(toolName, request)
+		p.grammar.Ground = grounding(toolName, request, grounded)
+		p.forced = forcedText(toolName, grounded)
 	}
 	return p
 }
@@ -74,14 +79,15 @@ func (r *Replier) Plan(request string, hidden [][]float32) Plan {
 // doubts reports whether the evidence for a tool is weaker than any example's, or the tool's values could only come out
 // of a question about the profile.
 func (r *Replier) doubts(c Choice, request string) bool {
-	if r.arguments == nil {
-		return false
-	}
 	score, copies := r.arguments.Score(c.Class, request)
-	if copies && r.told(request) {
+	taught := r.arguments.taught(c.Class)
+	if (copies || !taught) && r.told(request) {
 		return true
 	}
-	return r.evidence != nil && r.evidence.weigh(c, score, copies) < r.evidence.Threshold
+	if r.evidence == nil || !taught {
+		return r.arguments.lacks(c.Class, request) || r.groundless(c, request)
+	}
+	return r.evidence.weigh(c, score, copies) < r.evidence.Threshold
 }
 
 // Answer is a plan for an answer in words.
@@ -106,6 +112,9 @@ func grounding(tool, request string, grounded []Grounded) *tools.Grounding {
 			p.Include = tools.IncludeAbsent
 		case g.Optional:
 			p.Include = tools.IncludeAllowed
+		}
+		if g.Within {
+			p.Source = tools.FromRequest
 		}
 		for _, v := range g.Values {
 			p.Candidates = append(p.Candidates, string(v))

@@ -80,10 +80,10 @@ func TestWithoutToolsThereIsOnlyAnAnswer(t *testing.T) {
 	}
 }
 
-func TestWithoutAHeadTheModelChooses(t *testing.T) {
+func TestWithNothingLearnedTheModelChooses(t *testing.T) {
 	const call = `{"tool_name":"order_status","arguments":{"order_id":"A-1"}}`
 	w := world(t, fake.New(fake.Options{Script: fake.Replies(fake.Reply{When: "order", Say: call}, fake.Reply{Say: "Hello!"})}))
-	r := learn.NewReplier(w, shop(t), &learn.Learned{})
+	r := learn.NewReplier(w, shop(t), nil)
 	for request, want := range map[string]string{"the order": call, "hi": "Hello!"} {
 		s, p := asked(t, w, r, request)
 		if !p.AllowsCall() || r.NeedsHidden() || p.Choice != nil {

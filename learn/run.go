@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"edge/imprint"
-	"edge/inference"
 	"edge/internal/fault"
 	"edge/internal/sealed"
 	"edge/tools"
@@ -16,6 +15,7 @@ type Request struct {
 	World  World
 	Set    *tools.ActiveSet // nil: a profile alone
 	Sample *Sample
+	Store  *imprint.Store // where layers may be that needn't be computed again; nil: nowhere
 	Clock  func() time.Time
 	Report Reporter // may be nil
 }
@@ -27,6 +27,7 @@ type Reporter func(stage string, done, total int)
 // Result is a learning run's outcome: what to write, and what to say of it.
 type Result struct {
 	Content    imprint.Content
+	Layers     []Layer
 	Learned    *Learned
 	Evaluation Evaluation
 	Timings    Timings
@@ -72,12 +73,10 @@ func Run(ctx context.Context, r Request) (*Result, error) {
 type run struct {
 	Request
 	prober
-	began    time.Time
-	state    sealed.State
-	requests [][]Vector // of the lessons
-	labels   []string
-	leftOut  []leftOut // per example
-	result   Result
+	began   time.Time
+	state   sealed.State
+	leftOut []leftOut // per example
+	result  Result
 }
 
 func (r *run) close() {
@@ -110,12 +109,7 @@ func (r *run) prefix(ctx context.Context) (err error) {
 	if r.session, err = r.World.Model.NewSession(ctx, p); err != nil {
 		return err
 	}
-	r.Report("prefix", 0, len(r.tokens)) // the first tokens take a while
-	err = r.session.Decode(ctx, inference.Batch{Tokens: r.tokens, Progress: func(done, total int) { r.Report("prefix", done, total) }})
-	if err != nil {
-		return err
-	}
-	if r.state, err = r.session.SaveState(ctx); err != nil {
+	if err := r.bake(ctx); err != nil {
 		return err
 	}
 	r.restore = restoring(r.state)
@@ -128,56 +122,31 @@ func (r *run) learn(ctx context.Context) error {
 	start := r.Clock()
 	l := &Learned{Profile: r.Sample.Profile, Examples: r.Sample.Examples}
 	if r.Set != nil {
-		lessons := r.lessons()
-		r.Report("examples", 0, len(lessons))
-		for i, e := range lessons {
-			if err := r.ask(ctx, e.Prompt); err != nil {
-				return err
+		looked, total := 0, len(teachersFrom(r.Set, r.Sample))
+		r.Report("examples", 0, total)
+		var err error
+		l, r.leftOut, err = teach(r.Set, r.Sample, func(text string) ([]Vector, error) {
+			if err := r.ask(ctx, text); err != nil {
+				return nil, err
 			}
-			r.requests = append(r.requests, Look(r.session.Hidden()))
-			r.labels = append(r.labels, e.label())
-			r.Report("examples", i+1, len(lessons))
+			looked++
+			r.Report("examples", looked, total)
+			return Look(r.session.Hidden()), nil
+		})
+		if err != nil {
+			return err
 		}
-		l.Head = TrainHead(r.requests, r.labels)
-		r.leftOut = leaveOneOut(r.Set, r.requests, r.labels, r.Sample.Examples)
-		l.Evidence = calibrate(r.leftOut)
 	}
 	raw, err := l.Encode()
 	if err != nil {
 		return err
 	}
 	r.result.Learned = l
-	r.result.Content = imprint.Content{
-		Identity: r.World.Identity(r.Set, r.tokens, LearnedVersion),
-		BakedOn:  r.World.Platform(),
-		Tokens:   ids(r.tokens),
-		Learned:  raw,
-		State:    r.state,
-	}
+	c := &r.result.Content
+	c.Identity, c.BakedOn = r.World.Identity(r.Set, r.tokens, LearnedVersion), r.World.Platform()
+	c.Tokens, c.Learned, c.State = ids(r.tokens), raw, r.state
 	r.result.Timings.LearnMS = ms(r.Clock().Sub(start))
 	return nil
-}
-
-// lessons are the examples, and two weaker kinds of teachers in place of requests: for each tool without an example its
-// description, and for requests without a tool each fact of the profile, which is what questions about it look like.
-func (r *run) lessons() []Example {
-	lessons := append([]Example{}, r.Sample.Examples...)
-	has := map[string]bool{}
-	for _, e := range lessons {
-		has[e.label()] = true
-	}
-	if len(has) == 0 {
-		return nil // nothing to tell tools from talk: the model chooses by itself
-	}
-	for _, t := range r.Set.Tools() {
-		if !has[t.Name] && t.Description != "" {
-			lessons = append(lessons, Example{Prompt: t.Description, Call: &ExampleCall{ToolName: t.Name}})
-		}
-	}
-	for _, f := range r.Sample.Profile.Facts {
-		lessons = append(lessons, Example{Prompt: f})
-	}
-	return lessons
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -161,15 +161,18 @@ func TestTheImprintIsWhatItIsTakenFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	if err := live.Decode(t.Context(), inference.Batch{Tokens: prefix}); err != nil {
-		t.Fatal(err)
-	}
-	state, err := live.SaveState(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(state.Bytes(), v.StateBytes()) {
-		t.Error("the state isn't that of a live prefill")
+	for i, layer := range v.State().Layers() {
+		from := live.Position()
+		if err := live.Decode(t.Context(), inference.Batch{Tokens: prefix[from : from+layer.Tokens()]}); err != nil {
+			t.Fatal(err)
+		}
+		state, err := live.SaveLayer(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(state.Bytes(), layer.Bytes()) {
+			t.Errorf("layer %d isn't that of a live prefill", i)
+		}
 	}
 	raw, err := u.Learned()
 	if err != nil {
@@ -241,11 +244,14 @@ func TestAProfileAloneIsLearned(t *testing.T) {
 	contentID(t, out.Content)
 }
 
-// TestWithoutExamplesThereIsNoHead: nothing tells tools from talk, so the model chooses by itself.
-func TestWithoutExamplesThereIsNoHead(t *testing.T) {
-	out := run(t, request(t, world(t, newEngine()), &learn.Sample{}))
-	if out.Learned.Head != nil {
-		t.Errorf("got classes %q", out.Learned.Head.Classes)
+// TestWithoutExamplesTheDescriptionsTeach, and what words count isn't left to chance.
+func TestWithoutExamplesTheDescriptionsTeach(t *testing.T) {
+	out := run(t, request(t, world(t, newEngine()), &learn.Sample{Profile: learn.Profile{Facts: []string{"The cat is called Mia."}}}))
+	if diff := cmp.Diff([]string{"calculate_fee", "order_status"}, out.Learned.Head.Classes); diff != "" {
+		t.Error(diff)
+	}
+	if out.Learned.Words != 1 || out.Learned.Evidence != nil {
+		t.Errorf("words count %g, evidence %v", out.Learned.Words, out.Learned.Evidence)
 	}
 }
 

@@ -81,7 +81,7 @@ func readNumber(_ string, words []word) (json.RawMessage, []string, bool) {
 
 func readWhole(request string, words []word) (json.RawMessage, []string, bool) {
 	value, items, ok := readNumber(request, words)
-	return value, items, ok && !strings.Contains(string(value), ".")
+	return value, items, ok && !strings.ContainsAny(string(value), ".e")
 }
 
 // features describe a stretch by what is around it and by its shape.
@@ -113,8 +113,8 @@ func (p *parameter) features(words []word, s stretch) []string {
 		"shape "+shape(strings.Join(parts, " ")), "words "+strconv.Itoa(min(len(parts), 4)),
 		"first "+strings.ToLower(words[s.i].text), "last "+strings.ToLower(words[s.j-1].text),
 	)
-	if s.i > 1 && oneName(words[s.i-1], words[s.i]) || s.j > 1 && s.j < len(words) && oneName(words[s.j-1], words[s.j]) {
-		features = append(features, cutName) // a request's first word has its capital for another reason
+	if cutsName(words, s) {
+		features = append(features, cutName)
 	}
 	for _, w := range words[s.i : s.j-1] {
 		if w.trail != "" {

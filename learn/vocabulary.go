@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // vocabulary is the words that examples have outside of their values: "how", "please", "order". A word that no example
@@ -106,12 +107,18 @@ func shares(n [familiarities]float64) (s [familiarities]float64) {
 	return s
 }
 
-// names are the words of the names of the tool and its parameters, each once.
+// names are the words of the names of the tool, its parameters and their listed values, each once.
 func (t *toolArguments) names(name string) []string {
-	names := strings.Split(strings.ToLower(name), "_")
+	text := name
 	for _, p := range t.parameters {
-		names = append(names, strings.Split(strings.ToLower(p.name), "_")...)
+		text += " " + p.name
+		for _, v := range p.values {
+			if !p.boolean {
+				text += " " + string(v)
+			}
+		}
 	}
+	names := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }

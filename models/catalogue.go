@@ -77,7 +77,8 @@ const (
 	KindCatalogue   Kind = "catalogue"
 	KindFile        Kind = "file"
 	KindHuggingFace Kind = "huggingface"
-	KindOllama      Kind = "ollama" // not a file of ours: another program runs it
+	KindRequantized Kind = "requantized" // a file that Optimize made
+	KindOllama      Kind = "ollama"      // not a file of ours: another program runs it
 )
 
 // Reference is a model's name, understood. Which other fields are set follows from Kind.
@@ -96,8 +97,9 @@ const (
 	defaultQuant      = "Q4_K_M"
 )
 
-// Resolve understands what --model was given: a name of the catalogue, a path to a .gguf file, hf.co/ORG/REPO:QUANT or
-// ollama:NAME; "" is the default model. Nothing is looked up. The error is model_not_found.
+// Resolve understands what --model was given: a name of the catalogue or of a requantised model, a path to a .gguf file,
+// hf.co/ORG/REPO:QUANT or ollama:NAME; "" is the default model. No model file is looked at. Errors: model_not_found;
+// model_digest_mismatch where the record of requantised models is damaged.
 func (s *Store) Resolve(name string) (Reference, error) {
 	if name == "" {
 		name = DefaultModel
@@ -119,7 +121,10 @@ func (s *Store) Resolve(name string) (Reference, error) {
 	case strings.ContainsAny(name, `/\`) || strings.EqualFold(filepath.Ext(name), ".gguf"):
 		return s.resolvePath(name)
 	}
-	return Reference{}, s.unknown(name)
+	if _, _, err := s.madeModel(name); err != nil {
+		return Reference{}, err
+	}
+	return Reference{Kind: KindRequantized, Name: name}, nil
 }
 
 func resolveHuggingFace(name string) (Reference, error) {

@@ -9,5 +9,8 @@
 // Refused: files with other bytes than the pinned ones, runtime folders with one file too many or too few, archives
 // that reach outside themselves, models that change while they are read. Nothing here is repaired without being asked.
 //
+// Optimize writes a model anew in layouts that this machine computes faster, by way of a Bench, and recommends one only
+// where it says nearly what the file as it is says. What it makes has a name and a digest of its own.
+//
 // The network is used by Setup and Pull only. A Store may be used by several goroutines; processes take turns.
 package models

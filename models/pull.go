@@ -26,6 +26,8 @@ func (s *Store) pullable(name string) (Reference, error) {
 	case ref.Kind == KindFile:
 		return ref, fault.New(fault.CodeInvalidArguments, "%s is a path, and a file of your own isn't fetched", name).
 			WithHint("name a model of the catalogue, or hf.co/ORG/REPO:QUANT")
+	case ref.Kind == KindRequantized:
+		return ref, fault.New(fault.CodeInvalidArguments, "%s was made here, and isn't fetched", name).WithHint("see: edge models optimize --help")
 	case ref.Kind == KindOllama:
 		return ref, fault.New(fault.CodeInvalidArguments, "%s is fetched by ollama itself", name).WithHint("run: ollama pull %s", ref.Ollama)
 	}

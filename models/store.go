@@ -143,6 +143,8 @@ func (s *Store) locate(ref Reference) (path string, want digest.SHA256, err erro
 			return s.entryPath(ref.Entry), ref.Entry.SHA256, nil
 		}
 		ref.HuggingFace = ref.Entry.HuggingFace
+	case KindRequantized:
+		return s.madeModel(ref.Name)
 	case KindOllama:
 		return "", want, fmt.Errorf("models: %s isn't a file", ref.Name)
 	}
@@ -163,6 +165,8 @@ func (s *Store) absent(ref Reference, where string) error {
 	switch {
 	case ref.Kind == KindFile:
 		return fault.New(fault.CodeModelNotFound, "there is no model file %s", where).WithHint("check the path given to --model")
+	case ref.Kind == KindRequantized:
+		return fault.New(fault.CodeModelNotFound, "the model %s isn't here: no %s", ref.Name, where).WithHint("make it again with: edge models optimize --model NAME")
 	case ref.Name == DefaultModel:
 		return fault.New(fault.CodeModelNotFound, "the model %s isn't here: no %s", ref.Name, where).WithHint("fetch it with: edge setup")
 	}
@@ -200,9 +204,13 @@ type Listed struct {
 	Path    string        `json:"path,omitempty"`   // of the file that is here
 	Source  string        `json:"source,omitempty"` // where it is fetched from
 	Default bool          `json:"default"`
+	// Of a requantised model: Source is what it was made of, with that file's digest, and Layout what it was made to.
+	Layout       Layout        `json:"layout,omitempty"`
+	SourceSHA256 digest.SHA256 `json:"source_sha256,omitzero"`
 }
 
-// List is the catalogue, the models that were pulled, and the other GGUF files in the models folder. Nothing is hashed.
+// List is the catalogue, the models that were pulled or requantised, and the other GGUF files in the models folder.
+// Nothing is hashed.
 func (s *Store) List() ([]Listed, error) {
 	pins, err := s.loadPins()
 	if err != nil {
@@ -228,6 +236,21 @@ func (s *Store) List() ([]Listed, error) {
 	for _, pin := range pins.Pins {
 		if path := filepath.Join(s.cfg.Home.Models(), filepath.FromSlash(pin.File)); !shown[path] {
 			add(Listed{Name: pin.Name, Size: pin.Size, SHA256: pin.SHA256, Source: pin.Source}, path)
+		}
+	}
+	layouts, err := s.loadLayouts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range layouts.Runs {
+		if r.Made == nil {
+			continue
+		}
+		if path := filepath.Join(s.cfg.Home.Models(), r.Made.File); !shown[path] {
+			add(Listed{
+				Name: r.Made.Name, Size: r.Made.Size, SHA256: r.Made.SHA256, Source: r.Source.Name, Layout: r.Made.Layout, SourceSHA256: r.Source.SHA256,
+			}, path)
+			shown[path] = true
 		}
 	}
 	return append(list, s.others(shown)...), nil

@@ -29,6 +29,7 @@ type ChainReport struct {
 	LastSHA256 digest.SHA256 `json:"last_receipt_sha256"`
 	Findings   []Finding     `json:"findings"`
 	Limit      string        `json:"limit"` // CutTail
+	Paths      []string      `json:"-"`     // of the valid receipts, in the order of the chain
 }
 
 type link struct {
@@ -111,6 +112,9 @@ func (c *chain) load(names []string) {
 		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.name, b.name))
 	})
 	c.report.Receipts = len(c.links)
+	for _, l := range c.links {
+		c.report.Paths = append(c.report.Paths, filepath.Join(c.report.Dir, l.name))
+	}
 	if n := len(c.links); n > 0 {
 		c.report.Last, c.report.LastSHA256 = c.links[n-1].Sequence, c.links[n-1].sum
 	}

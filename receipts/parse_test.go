@@ -3,8 +3,12 @@ package receipts
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
+	"edge/internal/canon"
 	"edge/internal/digest"
 )
 
@@ -94,4 +98,72 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("its name would be %q", r.name())
 		}
 	})
+}
+
+// FuzzParseBehindDigests goes past the two digests, which a fuzzer would never find: they are made to fit whatever the
+// other members are. What is accepted is still exactly what would be written.
+func FuzzParseBehindDigests(f *testing.F) {
+	f.Add(sample(f))
+	first := Receipt{Schema: Schema, Kind: "chat", CreatedAt: "2026-01-02T03:04:05.006Z", Sequence: 1, Body: json.RawMessage("{}")}
+	content, err := encode(&first)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content)
+	f.Add(bytes.Replace(content, []byte(`"sequence":1`), []byte(`"sequence":1.0`), 1))
+	f.Add(bytes.Replace(content, []byte(`"kind":"chat"`), []byte(`"kind":"\u0063hat"`), 1))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		fitted, ok := fitDigests(content)
+		if !ok {
+			return
+		}
+		r, err := parse(fitted)
+		if err != nil {
+			return
+		}
+		again, err := encode(r)
+		if err != nil || !bytes.Equal(again, fitted) {
+			t.Fatalf("read %q, wrote %q (%v)", fitted, again, err)
+		}
+		if !namePattern.MatchString(r.name()) {
+			t.Fatalf("its name would be %q", r.name())
+		}
+	})
+}
+
+// fitDigests makes the digests of a JSON object those of its other members, and leaves each of these as it is written.
+func fitDigests(content []byte) (fitted []byte, ok bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(content, &members) != nil || members == nil {
+		return nil, false
+	}
+	quoted := func(d digest.SHA256) json.RawMessage { return json.RawMessage(`"` + d.String() + `"`) }
+	delete(members, "record_sha256")
+	members["body_sha256"] = quoted(digest.SHA256Of(members["body"]))
+	covered, err := canon.Marshal(members)
+	if err != nil {
+		return nil, false
+	}
+	members["record_sha256"] = quoted(digest.SHA256Of(covered))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, false
+		}
+		fitted = append(append(append(append(fitted, ','), key...), ':'), members[name]...)
+	}
+	fitted[0] = '{'
+	return append(fitted, '}'), true
+}
+
+// The fuzzer's way past the digests is one: a receipt stays what it was, and one with other members is refused for them.
+func TestFitDigests(t *testing.T) {
+	original := sample(t)
+	if fitted, ok := fitDigests(original); !ok || !bytes.Equal(fitted, original) {
+		t.Errorf("got %s, want %s", fitted, original)
+	}
+	fitted, _ := fitDigests(bytes.Replace(original, []byte(`"kind":"tool_call"`), []byte(`"kind":"Tool"`), 1))
+	if _, err := parse(fitted); err == nil || !strings.Contains(err.Error(), "its kind is") {
+		t.Errorf("got %v, want a word about its kind", err)
+	}
 }

@@ -28,7 +28,8 @@ type GrammarOptions struct {
 // A call is compact JSON without any free white space, its members in the order of CallText, so that a stuck model
 // can't pad. What the grammar admits parses and validates, but for three things that a grammar can't know and Validate
 // still refuses: integers of 16 digits beyond ±(2^53−1), text that isn't UTF-8, and numbers whose digits amount to such
-// integers. What it doesn't admit though it is valid: numbers with an exponent, or longer than 16 digits on a side.
+// integers. What it doesn't admit though it is valid: numbers longer than 16 digits on a side, and exponents below −99 or
+// above 9, where a number without one is as short or no longer exact.
 //
 // A keyword that can't be enforced while decoding is unsupported_schema, naming the tool and the parameter.
 func (s *ActiveSet) Grammar(o GrammarOptions) (string, error) {
@@ -326,7 +327,7 @@ const (
 		// four hex digits that aren't a surrogate
 		`([0-9a-cA-CefEF] [0-9a-fA-F] | [dD] [0-7]) [0-9a-fA-F] [0-9a-fA-F]))* "\""`
 	freeInteger = `"-"? ("0" | [1-9] [0-9]{0,15})`
-	freeNumber  = freeInteger + ` ("." [0-9]{1,16})?`
+	freeNumber  = freeInteger + ` ("." [0-9]{1,16})? ([eE] ("-" "0"? [1-9] [0-9]? | "+"? [1-9]))?`
 )
 
 // alternatives lists literal texts, each once.

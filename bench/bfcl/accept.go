@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/big"
 	"regexp"
 	"strings"
 
@@ -52,7 +51,6 @@ const (
 	otherType     = "a value of another type than the schema's"
 	outsideEnum   = "a value that isn't among the schema's enum"
 	unknownMember = "a parameter that the schema doesn't list, or lacks one that it requires"
-	exponent      = "a number whose canonical form has an exponent, which the grammar doesn't write"
 	unsaid        = "valid, and not in the grammar"
 )
 
@@ -77,14 +75,6 @@ func (r *reader) accept(set *tools.ActiveSet, gbnf, name string, arguments json.
 	if err != nil || ok {
 		return "", "", err
 	}
-	if plain := withoutExponents(text); plain != text {
-		if ok, err = r.admits(gbnf, plain); err != nil {
-			return "", "", err
-		}
-		if ok {
-			return exponent, "in the grammar only as " + plain, nil
-		}
-	}
 	return unsaid, text, nil
 }
 
@@ -100,24 +90,11 @@ func invalidKind(message string) string {
 	return otherType
 }
 
-// withoutExponents writes the numbers of a call's text in plain decimals. Ground truth has no such text in a string.
-func withoutExponents(text string) string {
-	return exponentNumber.ReplaceAllStringFunc(text, func(number string) string {
-		r, ok := new(big.Rat).SetString(number)
-		if !ok {
-			return number
-		}
-		plain := r.FloatString(24)
-		return strings.TrimRight(strings.TrimRight(plain, "0"), ".")
-	})
-}
-
 // Names of tools and of places, which differ from function to function where the reason is the same.
 var (
-	findingKind    = regexp.MustCompile(`parameter \S+: ([^;,]+(?:, want [^;]+)?)`)
-	exponentNumber = regexp.MustCompile(`-?\d+(?:\.\d+)?e[+-]?\d+`)
-	toolPlace      = regexp.MustCompile(`^tool \S+: `)
-	memberPlace    = regexp.MustCompile(`(parameter|at) [^\s:]+`)
+	findingKind = regexp.MustCompile(`parameter \S+: ([^;,]+(?:, want [^;]+)?)`)
+	toolPlace   = regexp.MustCompile(`^tool \S+: `)
+	memberPlace = regexp.MustCompile(`(parameter|at) [^\s:]+`)
 )
 
 func withoutNames(text string) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +29,8 @@ type options struct {
 const (
 	nothingLearned = "nothing learned"              // as edge without an imprint: the model chooses, also between call and answer
 	given          = "function given"               // the right function, values free
-	givenGrounded  = "function given, from request" // the right function, values from the request, optional ones only where named
+	givenGrounded  = "function given, from request" // the right function, values as learn finds them in the request without an example
+	fromTools      = "learned from the functions"   // all that learn makes of what the functions say of themselves
 	fromOthers     = "learned from the others"      // head and arguments learned from the other requests with the same functions
 )
 
@@ -208,13 +208,25 @@ func (a *asking) answer(ctx context.Context, set *tools.ActiveSet, r row) (looke
 	if calls[nothingLearned], err = a.reply(ctx, plain, plain.Any()); err != nil {
 		return x, nil, err
 	}
+	seen := map[string][]learn.Vector{}
+	learned, err := learn.Teach(set, &learn.Sample{}, func(text string) (views []learn.Vector, err error) {
+		views, err = a.ask(ctx, text)
+		seen[text] = views
+		return views, err
+	})
+	if err != nil {
+		return x, nil, err
+	}
+	untaught := learn.NewReplier(a.World, set, learned)
+	if _, err = a.ask(ctx, r.Request); err != nil {
+		return x, nil, err
+	}
+	if calls[fromTools], err = a.reply(ctx, untaught, untaught.Plan(r.Request, a.session.Hidden())); err != nil {
+		return x, nil, err
+	}
 	if len(x.tools) > 1 {
 		for _, t := range x.tools {
-			seen, err := a.ask(ctx, t.Description)
-			if err != nil {
-				return x, nil, err
-			}
-			x.descriptions = append(x.descriptions, seen)
+			x.descriptions = append(x.descriptions, seen[t.Description])
 		}
 		if x.named, err = a.name(ctx, set, r.Request); err != nil {
 			return x, nil, err
@@ -225,10 +237,13 @@ func (a *asking) answer(ctx context.Context, set *tools.ActiveSet, r row) (looke
 		return x, calls, nil
 	}
 	tool, _ := set.Lookup(toolName(name))
-	if calls[given], err = a.write(ctx, set, tool, r.Request, nil); err != nil {
+	if calls[given], err = a.write(ctx, set, tool, r.Request); err != nil {
 		return x, nil, err
 	}
-	calls[givenGrounded], err = a.write(ctx, set, tool, r.Request, fromRequest(tool, r.Request))
+	if _, err = a.ask(ctx, r.Request); err != nil {
+		return x, nil, err
+	}
+	calls[givenGrounded], err = a.reply(ctx, untaught, untaught.Call(tool.Name, r.Request))
 	return x, calls, err
 }
 
@@ -251,8 +266,8 @@ func (a *asking) reply(ctx context.Context, replier *learn.Replier, plan learn.P
 }
 
 // write has the model write a call of one tool.
-func (a *asking) write(ctx context.Context, set *tools.ActiveSet, tool tools.Tool, request string, ground *tools.Grounding) (*judgedCall, error) {
-	gbnf, err := set.Grammar(tools.GrammarOptions{AllowCall: true, Tools: []string{tool.Name}, Ground: ground})
+func (a *asking) write(ctx context.Context, set *tools.ActiveSet, tool tools.Tool, request string) (*judgedCall, error) {
+	gbnf, err := set.Grammar(tools.GrammarOptions{AllowCall: true, Tools: []string{tool.Name}})
 	if err != nil {
 		return nil, err
 	}
@@ -308,35 +323,4 @@ func parsed(text string, err error) (*judgedCall, error) {
 		return nil, nil
 	}
 	return &judgedCall{reply.Call.ToolName, reply.Call.Arguments}, nil
-}
-
-// fromRequest ties a call's values to the request without any example: strings are stretches of it, numbers its numbers, and
-// an optional parameter is given only where the request has all words of its name.
-func fromRequest(tool tools.Tool, request string) *tools.Grounding {
-	var schema struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-	}
-	ground := &tools.Grounding{Request: request, Default: tools.ParamPolicy{Source: tools.FromRequest}, Params: map[string]map[string]tools.ParamPolicy{tool.Name: {}}}
-	if json.Unmarshal(tool.Parameters, &schema) != nil {
-		return ground
-	}
-	required := map[string]bool{}
-	for _, name := range schema.Required {
-		required[name] = true
-	}
-	asked := contentWords(request)
-	for name := range schema.Properties {
-		if required[name] {
-			continue
-		}
-		policy := tools.ParamPolicy{Source: tools.FromRequest, Include: tools.IncludeRequired}
-		for w := range contentWords(name) {
-			if !asked[w] {
-				policy.Include = tools.IncludeAbsent
-			}
-		}
-		ground.Params[tool.Name][name] = policy
-	}
-	return ground
 }

@@ -79,20 +79,13 @@ func TestAskAll(t *testing.T) {
 	}
 	want := []map[string]string{
 		// Free, the model says its number; tied to the request, it can only say the request's.
-		{nothingLearned: `shop_fee{"amount":9}`, given: `shop_fee{"amount":9}`, givenGrounded: `shop_fee{"amount":250}`},
+		{nothingLearned: `shop_fee{"amount":9}`, given: `shop_fee{"amount":9}`, givenGrounded: `shop_fee{"amount":250}`, fromTools: `shop_fee{"amount":250}`},
 		nil,
-		{nothingLearned: `order_status{"order_id":"of 3"}`, given: `order_status{"order_id":"of 3"}`},
-		{nothingLearned: "none"},
+		{nothingLearned: `order_status{"order_id":"of 3"}`, given: `order_status{"order_id":"of 3"}`, givenGrounded: `order_status{"order_id":"A1"}`, fromTools: `order_status{"order_id":"A1"}`},
+		{nothingLearned: "none", fromTools: "none"},
 	}
 	for i, a := range got {
 		calls := said(a)
-		if i == 2 { // the model babbles among the request's stretches; which one it takes says nothing
-			if text := calls[givenGrounded]; !slices.Contains([]string{`order_status{"order_id":"order"}`, `order_status{"order_id":"order A1"}`, `order_status{"order_id":"order A1?"}`,
-				`order_status{"order_id":"A1"}`, `order_status{"order_id":"A1?"}`}, text) {
-				t.Errorf("%s: %s isn't of the request", a.ID, text)
-			}
-			delete(calls, givenGrounded)
-		}
 		if len(want[i]) == 0 && len(calls) == 0 {
 			continue
 		}
@@ -100,7 +93,7 @@ func TestAskAll(t *testing.T) {
 			t.Errorf("%s: %s", a.ID, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{byBoth, byCentred, byModel, byStates, byWords}, slices.Sorted(maps.Keys(got[0].Choices))); diff != "" {
+	if diff := cmp.Diff([]string{byCentred, byModel, byStates, byWords}, slices.Sorted(maps.Keys(got[0].Choices))); diff != "" {
 		t.Error(diff)
 	}
 	if got[0].Choices[byWords] != "shop_fee" || got[0].Choices[byModel] != "shop_fee" {
@@ -141,32 +134,21 @@ func TestLessonsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := func(x float32) []learn.Vector { return []learn.Vector{{x}} }
-	var views []looked
-	for i := range rows {
-		views = append(views, looked{request: view(float32(i)), descriptions: [][]learn.Vector{view(10), view(11)}, tools: set.Tools()})
-	}
-	tests := []struct {
-		i        int
-		requests [][]learn.Vector
-		labels   []string
-		examples string
-	}{
-		{0, [][]learn.Vector{view(1), view(4)}, []string{"order_status", "shop_fee"}, `order_status{"order_id":"2"} shop_fee{"amount":3}`},
-		{1, [][]learn.Vector{view(0), view(4), view(10)}, []string{"shop_fee", "shop_fee", "order_status"}, `shop_fee{"amount":1} shop_fee{"amount":3}`},
-		{2, [][]learn.Vector{view(10), view(11)}, []string{"order_status", "shop_fee"}, ``},
-	}
-	for _, test := range tests {
-		from, err := lessonsFor(set, rows, views, test.i)
+	for i, want := range []string{
+		`order_status{"order_id":"2"} shop_fee{"amount":3}`,
+		`shop_fee{"amount":1} shop_fee{"amount":3}`,
+		``,
+	} {
+		examples, err := lessonsFor(set, rows, i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var examples []string
-		for _, e := range from.examples {
-			examples = append(examples, e.Call.ToolName+string(e.Call.Arguments))
+		var got []string
+		for _, e := range examples {
+			got = append(got, e.Call.ToolName+string(e.Call.Arguments))
 		}
-		if diff := cmp.Diff(test.requests, from.requests) + cmp.Diff(test.labels, from.labels) + cmp.Diff(test.examples, strings.Join(examples, " ")); diff != "" {
-			t.Errorf("for request %d: %s", test.i, diff)
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("for request %d: %s", i, diff)
 		}
 	}
 }
@@ -187,9 +169,9 @@ func TestChoose(t *testing.T) {
 		{request: view(5.52, 5.5), descriptions: descriptions, tools: list, text: "fee of an amount"},
 	})
 	want := []map[string]string{
-		{byModel: "shop_fee", byStates: "order_status", byCentred: "order_status", byBoth: "order_status"},
-		{byModel: "", byStates: "order_status", byCentred: "shop_fee", byWords: "shop_fee", byBoth: "shop_fee"},
-		{byModel: "", byStates: "order_status", byCentred: "order_status", byWords: "shop_fee", byBoth: "shop_fee"},
+		{byModel: "shop_fee", byStates: "order_status", byCentred: "order_status"},
+		{byModel: "", byStates: "order_status", byCentred: "shop_fee", byWords: "shop_fee"},
+		{byModel: "", byStates: "order_status", byCentred: "order_status", byWords: "shop_fee"},
 	}
 	got[2][byCentred] = "order_status" // it lies between the others and says nothing
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -111,7 +111,7 @@ def judge(check, row, call, category):
 def judge_choices(row, choices, verdict):
     """A choice is as good as the call that was written for the function it names, and wrong where that is another one."""
     (wanted,) = row["truth"][0]
-    for way in ("model", "states", "centred", "words", "both"):
+    for way in ("model", "states", "centred", "words"):
         right = choices.get(way) == wanted.replace(".", "_")
         for values, arm in (("free", "function given"), ("from request", "function given, from request")):
             verdict[f"chosen by {way}, values {values}"] = {"tool": right, "call": right and verdict[arm]["call"]}

@@ -14,7 +14,6 @@ const (
 	byStates  = "states"  // learn's own head, with each function's description for an example
 	byCentred = "centred" // nearest description, requests and descriptions centred and scaled each over the whole category
 	byWords   = "words"   // shared words
-	byBoth    = "both"    // states and words, equal weights
 )
 
 // looked is one request's hidden states and those of its functions' descriptions, all right behind the same prefix.
@@ -53,11 +52,7 @@ func (x looked) choose(ofRequests, ofDescriptions centring) map[string]string {
 		centred[i] = dot(ofDescriptions.project(d[0]), asked)
 	}
 	states := x.cosines()
-	words := wordScores(x.text, x.tools)
-	both := make([]float64, len(x.tools))
-	for i := range both {
-		both[i] = states[i] + words[i]
-	}
+	words := learn.NewWording(x.tools).Scores(x.text)
 	name := func(scores []float64) string {
 		best := 0
 		for i, s := range scores {
@@ -67,7 +62,7 @@ func (x looked) choose(ofRequests, ofDescriptions centring) map[string]string {
 		}
 		return x.tools[best].Name
 	}
-	choices := map[string]string{byModel: x.named, byStates: name(states), byCentred: name(centred), byBoth: name(both)}
+	choices := map[string]string{byModel: x.named, byStates: name(states), byCentred: name(centred)}
 	if slices.Max(words) > 0 { // where nothing is shared there is no choice
 		choices[byWords] = name(words)
 	}

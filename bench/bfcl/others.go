@@ -21,14 +21,18 @@ func (a *asking) learnFromOthers(ctx context.Context, rows []row, views []looked
 		if err != nil {
 			return err
 		}
-		from, err := lessonsFor(set, rows, views, i)
+		from, err := lessonsFor(set, rows, i)
 		if err != nil {
 			return err
 		}
 		if err := a.bring(ctx, set, r); err != nil {
 			return err
 		}
-		replier := learn.NewReplier(a.World, set, &learn.Learned{Head: learn.TrainHead(from.requests, from.labels), Examples: from.examples})
+		learned, err := learn.Teach(set, &learn.Sample{Examples: from}, func(text string) ([]learn.Vector, error) { return a.ask(ctx, text) })
+		if err != nil {
+			return err
+		}
+		replier := learn.NewReplier(a.World, set, learned)
 		if _, err := a.ask(ctx, r.Request); err != nil {
 			return err
 		}
@@ -39,35 +43,21 @@ func (a *asking) learnFromOthers(ctx context.Context, rows []row, views []looked
 	return nil
 }
 
-// lessons are what a head and arguments are learned from.
-type lessons struct {
-	requests [][]learn.Vector
-	labels   []string
-	examples []learn.Example
-}
-
-// lessonsFor gathers the other requests with the functions of request i, and the descriptions of functions without one.
-func lessonsFor(set *tools.ActiveSet, rows []row, views []looked, i int) (from lessons, err error) {
+// lessonsFor gathers the other requests with the functions of request i.
+func lessonsFor(set *tools.ActiveSet, rows []row, i int) (list []learn.Example, err error) {
 	for j, other := range rows {
 		if j == i || other.key() != rows[i].key() {
 			continue
 		}
 		example, ok, err := lesson(set, other)
 		if err != nil {
-			return from, err
+			return nil, err
 		}
 		if ok {
-			from.requests = append(from.requests, views[j].request)
-			from.labels = append(from.labels, example.Call.ToolName)
-			from.examples = append(from.examples, example)
+			list = append(list, example)
 		}
 	}
-	for k, t := range views[i].tools {
-		if !slices.Contains(from.labels, t.Name) {
-			from.requests, from.labels = append(from.requests, views[i].descriptions[k]), append(from.labels, t.Name)
-		}
-	}
-	return from, nil
+	return list, nil
 }
 
 // lesson is a request with the shortest call of its ground truth: the first value of each parameter, and none where it may

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"edge/learn"
 	"edge/tools"
 )
 
@@ -114,7 +115,7 @@ func usable(functions []function) (*tools.ActiveSet, error) {
 // words counts what words alone say of a request.
 func (report *schemaReport) words(set *tools.ActiveSet, r row) {
 	list := set.Tools()
-	scores := wordScores(r.Request, list)
+	scores := learn.NewWording(list).Scores(r.Request)
 	best := slices.Max(scores)
 	if best == 0 {
 		report.Unrelated++

@@ -38,6 +38,7 @@ type app struct {
 	terminal bool // err is a terminal
 	threads  int  // that were idle when the program started, before it kept any busy itself
 
+	served  *served // nil in a process of its own
 	home    home.Dir
 	receipt string // path of the receipt that this command wrote, for the error object
 }
@@ -61,6 +62,10 @@ func execute(ctx context.Context, a *app) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
+	}
+	var elsewhere exitStatus
+	if errors.As(err, &elsewhere) {
+		return int(elsewhere)
 	}
 	if ctx.Err() != nil && !errors.As(err, new(*fault.Error)) {
 		err = context.Canceled
@@ -88,7 +93,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
 	})
-	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.versionCommand())
+	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.serveCommand(), a.benchCommand(), a.versionCommand())
 	a.strictArguments(root)
 	return root
 }

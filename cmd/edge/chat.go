@@ -18,6 +18,7 @@ type chatResult struct {
 	Schema string `json:"schema"`
 	OK     bool   `json:"ok"`
 	*chat.Turn
+	Served        bool          `json:"served"` // by edge serve
 	Model         modelReport   `json:"model"`
 	ReceiptPath   string        `json:"receipt_path"`
 	ReceiptSHA256 digest.SHA256 `json:"receipt_sha256"`
@@ -31,6 +32,7 @@ type chatFlags struct {
 	temperature float64
 	seed        uint64
 	maxTokens   int
+	noServe     bool
 }
 
 func (a *app) chatCommand() *cobra.Command {
@@ -43,6 +45,11 @@ func (a *app) chatCommand() *cobra.Command {
 			if !oneShot && a.json {
 				return fault.New(fault.CodeInvalidArguments, "--json needs --prompt: a terminal chat isn't one JSON object")
 			}
+			if !f.noServe {
+				if done, err := a.throughServer(c.Context(), c, oneShot); done {
+					return err
+				}
+			}
 			return a.recorded(c.Context(), "chat", func(record *record) error { return a.chat(c.Context(), f, oneShot, record) })
 		},
 	}
@@ -53,6 +60,7 @@ func (a *app) chatCommand() *cobra.Command {
 	c.Flags().Float64Var(&f.temperature, "temperature", 0, "0 is greedy and repeatable")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random choice where --temperature is above 0")
 	c.Flags().IntVar(&f.maxTokens, "max-tokens", chat.DefaultAnswer, "longest answer, in tokens")
+	c.Flags().BoolVar(&f.noServe, "no-serve", false, "work alone even where edge serve runs")
 	return c
 }
 
@@ -82,6 +90,9 @@ func (c *conversation) close() {
 
 // converse opens a chat. What can be refused by looking at flags and files is refused before a model is loaded.
 func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg chat.Config) (_ *conversation, err error) {
+	if a.served != nil {
+		record.set("served", true)
+	}
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
@@ -129,7 +140,8 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 	c.loadMS = ms(time.Since(a.started))
 	cfg.World, cfg.Clock = c.world.World, time.Now
 	cfg.Temperature, cfg.Seed, cfg.MaxTokens = f.temperature, f.seed, f.maxTokens
-	if c.Chat, err = chat.Open(ctx, cfg); err != nil {
+	cfg.Gate = a.gate()
+	if err := a.compute(ctx, func() (err error) { c.Chat, err = chat.Open(ctx, cfg); return err }); err != nil {
 		return nil, err
 	}
 	a.touch(c.Chat.Imprint())
@@ -169,13 +181,14 @@ func (a *app) chat(ctx context.Context, f chatFlags, oneShot bool, record *recor
 	}
 	defer c.close()
 	beforeTurn := ms(time.Since(a.started))
-	turn, err := c.Ask(ctx, f.prompt)
+	var turn *chat.Turn
+	err = a.compute(ctx, func() (err error) { turn, err = c.Ask(ctx, f.prompt); return err })
 	done()
 	record.set("prompt_sha256", digest.SHA256Of([]byte(f.prompt)))
 	if err != nil {
 		return err
 	}
-	result := chatResult{Schema: "edge.chat/v1", OK: true, Turn: turn, Model: reportModel(c.world.World)}
+	result := chatResult{Schema: "edge.chat/v1", OK: true, Turn: turn, Served: a.served != nil, Model: reportModel(c.world.World)}
 	turn.Timings = turn.Timings.Since(beforeTurn, c.loadMS)
 	record.turn(turn)
 	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {

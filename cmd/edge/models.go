@@ -8,7 +8,7 @@ import (
 
 func (a *app) modelsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "models", Short: "The catalogue, and the model files that are here"}
-	c.AddCommand(a.modelsListCommand(), a.modelsPullCommand(), a.modelsShowCommand(), a.modelsVerifyCommand())
+	c.AddCommand(a.modelsListCommand(), a.modelsPullCommand(), a.modelsShowCommand(), a.modelsVerifyCommand(), a.modelsOptimizeCommand())
 	return c
 }
 
@@ -29,6 +29,9 @@ func (a *app) modelsListCommand() *cobra.Command {
 					state := "not here; edge models pull " + m.Name
 					if m.Path != "" {
 						state = m.Path
+					}
+					if m.Layout != "" {
+						state += " (" + string(m.Layout) + " of " + m.Source + ", sha256 " + m.SourceSHA256.String() + ")"
 					}
 					a.say("%-20s %s", m.Name, state)
 				}

@@ -7,6 +7,7 @@ import (
 
 	"edge/imprint/oci"
 	"edge/internal/digest"
+	"edge/internal/dsse"
 )
 
 // sharing makes the client of push and pull.
@@ -56,7 +57,7 @@ func (a *app) imprintPushCommand() *cobra.Command {
 				return err
 			}
 			if keyPath != "" {
-				key, err := oci.ReadPrivateKey(keyPath)
+				key, err := dsse.ReadPrivateKey(keyPath)
 				if err != nil {
 					return err
 				}

@@ -10,12 +10,13 @@ import (
 
 	"edge/imprint"
 	"edge/internal/digest"
+	"edge/internal/fault"
 	"edge/receipts"
 )
 
 func (a *app) receiptsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "receipts", Short: "Read and check receipts"}
-	c.AddCommand(a.receiptShowCommand(), a.receiptVerifyCommand())
+	c.AddCommand(a.receiptShowCommand(), a.receiptVerifyCommand(), a.receiptExportCommand())
 	return c
 }
 
@@ -38,9 +39,16 @@ func (a *app) receiptShowCommand() *cobra.Command {
 }
 
 func (a *app) receiptVerifyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "verify [PATH]", Short: "Check a receipt, or without a path the whole chain of receipts", Args: cobra.MaximumNArgs(1),
+	var f exportCheckFlags
+	c := &cobra.Command{
+		Use: "verify [PATH]", Short: "Check a receipt, or exported receipts, or without a path the whole chain of receipts", Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && (f.given() || receipts.IsExport(args[0])) {
+				return a.verifyExport(args[0], f)
+			}
+			if f.given() {
+				return fault.New(fault.CodeInvalidArguments, "--trust and --part are for exported receipts").WithHint("name a file that edge receipts export wrote")
+			}
 			if len(args) == 1 {
 				if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 					return a.verifyChain(args[0])
@@ -50,6 +58,8 @@ func (a *app) receiptVerifyCommand() *cobra.Command {
 			return a.verifyChain(a.home.Receipts())
 		},
 	}
+	f.register(c)
+	return c
 }
 
 func (a *app) verifyReceipt(path string) error {

@@ -174,6 +174,11 @@ func (s *stage) setup(e *testscript.Env) error {
 	e.Setenv("PYTHON", s.python)
 	e.Setenv("REAL_RUNTIME", s.home.Runtime())
 	e.Setenv("MODEL", filepath.Join(s.home.Models(), models.DefaultModel+".gguf"))
+	zoo, err := filepath.Abs(filepath.Join("..", "..", "testdata", "zoo", "llama.gguf"))
+	if err != nil {
+		return err
+	}
+	e.Setenv("ZOO", zoo)
 	// The shared file must be what it was, whatever a script has done.
 	before, err := os.ReadFile(filepath.Join(s.dir, "shop.imprint"))
 	if err != nil {

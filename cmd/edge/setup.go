@@ -9,6 +9,7 @@ import (
 
 func (a *app) setupCommand() *cobra.Command {
 	var opt models.SetupOptions
+	var optimize bool
 	c := &cobra.Command{
 		Use: "setup", Short: "Fetch the engine libraries and the default model, each checked against a pinned digest", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -28,13 +29,26 @@ func (a *app) setupCommand() *cobra.Command {
 			if err := libffi.Check(); err != nil {
 				a.notify("the engine can't be opened yet: " + err.Error() + "\n      → " + installLibffi)
 			}
+			var optimized modelsOptimize
+			if optimize {
+				if optimized, err = a.optimize(c.Context(), engineFlags{model: r.Model.Name}, ""); err != nil {
+					return err
+				}
+				value["optimized"] = optimized
+			} else if r.ModelFetched && store.CanOptimize(r.Model) {
+				a.notify("edge models optimize can make " + r.Model.Name + " faster on this machine")
+			}
 			return a.print(value, func() {
 				a.say("engine  llama.cpp %s for %s, verified: %s", r.Runtime.Release.Engine, r.Runtime.Release.Platform, r.Runtime.Dir)
 				a.say("model   %s, verified: %s", r.Model.Name, r.Model.Path)
+				if optimize {
+					a.sayOptimized(optimized)
+				}
 			})
 		},
 	}
 	c.Flags().StringArrayVar(&opt.From, "from", nil, "a folder or .tgz with the engine, a .gguf or .whl with the model, used in place of a download (repeatable)")
+	c.Flags().BoolVar(&optimize, "optimize", false, "then do what edge models optimize does with the default model")
 	c.Flags().BoolVar(&opt.Repair, "repair", false, "replace what is damaged")
 	return c
 }

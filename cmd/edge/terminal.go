@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"edge/chat"
 	"edge/internal/digest"
@@ -41,13 +39,14 @@ func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) erro
 	}
 	defer c.close()
 	first.written = true // each turn leaves a receipt of its own
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(interrupts)
+	interrupts, deaf := a.interrupts()
+	defer deaf()
 
 	a.notify(fmt.Sprintf("%s, %s. %s", c.world.File.Name, greeting(c), terminalHelp))
 	last := ""
-	lines := readLines(a.in)
+	ended := make(chan struct{})
+	defer close(ended)
+	lines := readLines(a.in, ended)
 	for {
 		fmt.Fprint(a.err, "> ")
 		line, ok := nextLine(lines, interrupts)
@@ -80,7 +79,9 @@ func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) erro
 				case <-finished:
 				}
 			}()
-			turn, err := c.Ask(context.WithoutCancel(ctx), prompt)
+			var turn *chat.Turn
+			turnCtx := a.lasting(ctx)
+			err := a.compute(turnCtx, func() (err error) { turn, err = c.Ask(turnCtx, prompt); return err })
 			close(finished)
 			done()
 			if last, err = a.endTurn(c, first, prompt, turn, err, streamed); err != nil {
@@ -93,7 +94,7 @@ func (a *app) chatTerminal(ctx context.Context, f chatFlags, first *record) erro
 // endTurn shows what a turn came to and writes its receipt. An error of the turn is shown and the chat goes on.
 func (a *app) endTurn(c *conversation, first *record, prompt string, turn *chat.Turn, failed error, streamed bool) (receipt string, err error) {
 	r := &record{app: a, kind: "chat", body: map[string]any{}}
-	for _, name := range []string{"imprint_id", "tools_file_sha256", "active_set_sha256", "schema_generator_version", "model", "engine"} {
+	for _, name := range []string{"imprint_id", "tools_file_sha256", "active_set_sha256", "schema_generator_version", "model", "engine", "served"} {
 		if value, ok := first.body[name]; ok {
 			r.set(name, value)
 		}
@@ -139,7 +140,7 @@ func (a *app) sayTools(c *conversation) {
 }
 
 // readLines reads in the background, so that an interrupt is heard while nothing is typed.
-func readLines(in io.Reader) <-chan string {
+func readLines(in io.Reader, ended <-chan struct{}) <-chan string {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -147,7 +148,11 @@ func readLines(in io.Reader) <-chan string {
 		for {
 			line, err := r.ReadString('\n')
 			if line != "" {
-				lines <- line
+				select {
+				case lines <- line:
+				case <-ended:
+					return
+				}
 			}
 			if err != nil {
 				return

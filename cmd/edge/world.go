@@ -82,6 +82,14 @@ func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
 			w.Close()
 		}
 	}()
+	if a.served != nil {
+		var leave io.Closer
+		if w.World, leave, err = a.served.host.world(ctx, dir, release, file); err != nil {
+			return nil, err
+		}
+		w.Params, w.File, w.closers = params, modelFile(file), []io.Closer{leave}
+		return w, nil
+	}
 	engine, err := openEngine(dir, release)
 	if err != nil {
 		return nil, err
@@ -92,14 +100,17 @@ func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
 		return nil, err
 	}
 	w.closers = append([]io.Closer{model}, w.closers...)
-	w.World = learn.World{Engine: engine.Info(), Model: model, Params: params, File: learn.ModelFile{
-		Name: file.Name, Path: file.Path, SHA256: file.SHA256, TokenizerSHA256: file.TokenizerSHA256, TemplateSHA256: file.TemplateSHA256,
-	}}
-	if w.File.TemplateSHA256.IsZero() { // a model without a template has edge's own
-		w.File.TemplateSHA256 = digest.SHA256Of(nil)
-	}
+	w.World = learn.World{Engine: engine.Info(), Model: model, Params: params, File: modelFile(file)}
 	w.Renderer, err = chattemplate.New(model, model.Info())
 	return w, err
+}
+
+func modelFile(m models.Model) learn.ModelFile {
+	f := learn.ModelFile{Name: m.Name, Path: m.Path, SHA256: m.SHA256, TokenizerSHA256: m.TokenizerSHA256, TemplateSHA256: m.TemplateSHA256}
+	if f.TemplateSHA256.IsZero() { // a model without a template has edge's own
+		f.TemplateSHA256 = digest.SHA256Of(nil)
+	}
+	return f
 }
 
 // openEngine opens the libraries of a release, each held to its digest.

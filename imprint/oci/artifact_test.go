@@ -12,6 +12,7 @@ import (
 
 	"edge/imprint/oci"
 	"edge/internal/digest"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
@@ -148,7 +149,7 @@ func TestFlippedBytesOfAFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "layout")
 	m.id = push(t, m, "oci:"+dir+":v1", oci.PushOptions{Sign: &private}).ID
 	s := newStore(t)
-	trusted := oci.PullOptions{Trust: []oci.PublicKey{public}}
+	trusted := oci.PullOptions{Trust: []dsse.PublicKey{public}}
 	refused := 0
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

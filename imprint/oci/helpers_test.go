@@ -19,6 +19,7 @@ import (
 	"edge/imprint"
 	"edge/imprint/oci"
 	"edge/internal/digest"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 	"edge/internal/sealed"
 )
@@ -139,7 +140,14 @@ func wantHere(t testing.TB, s *imprint.Store, m made, got oci.Pulled, err error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.ID != m.id || !bytes.Equal(slurp(t, got.Path), m.raw) {
+	u, err := s.Open(m.id.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	r, size := u.Whole()
+	raw, err := io.ReadAll(io.NewSectionReader(r, 0, size))
+	if err != nil || got.ID != m.id || !bytes.Equal(raw, m.raw) {
 		t.Errorf("got %s at %s, want the very file of %s", got.ID, got.Path, m.id)
 	}
 	if got.Path != filepath.Join(s.Dir(), m.id.Hex()+".imprint") {
@@ -186,14 +194,14 @@ func partials(t testing.TB, s *imprint.Store) map[string]int64 {
 	return left
 }
 
-func newKey(t testing.TB) (oci.PrivateKey, oci.PublicKey) {
+func newKey(t testing.TB) (dsse.PrivateKey, dsse.PublicKey) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
-	public, err := oci.GenerateKey(path, rand.Reader)
+	public, err := dsse.GenerateKey(path, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	private, err := oci.ReadPrivateKey(path)
+	private, err := dsse.ReadPrivateKey(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	layouts "oras.land/oras-go/v2/content/oci"
 
 	"edge/imprint/oci"
+	"edge/internal/dsse"
 )
 
 // What edge writes into a folder is what other programs read, and it reads what they write.
@@ -71,6 +72,6 @@ func TestOtherProgramsFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStore(t)
-	got, err := pull(t, s, "oci:"+copied+":theirs", oci.PullOptions{Trust: []oci.PublicKey{public}})
+	got, err := pull(t, s, "oci:"+copied+":theirs", oci.PullOptions{Trust: []dsse.PublicKey{public}})
 	wantHere(t, s, m, got, err)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"edge/imprint/oci"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
@@ -48,14 +49,14 @@ func TestARoundTripGivesTheVeryFile(t *testing.T) {
 				t.Errorf("pushed again: %+v, want the digest %s", second, first.Digest)
 			}
 			s = newStore(t)
-			got, err = pull(t, s, place+":v1", oci.PullOptions{Trust: []oci.PublicKey{public}})
+			got, err = pull(t, s, place+":v1", oci.PullOptions{Trust: []dsse.PublicKey{public}})
 			wantHere(t, s, m, got, err)
 			if got.Signer != public.ID() {
 				t.Errorf("signed by %s, want %s", got.Signer, public.ID())
 			}
 
 			// By its digest, into a store that has it.
-			got, err = pull(t, s, place+"@"+first.Digest, oci.PullOptions{Trust: []oci.PublicKey{public}})
+			got, err = pull(t, s, place+"@"+first.Digest, oci.PullOptions{Trust: []dsse.PublicKey{public}})
 			wantHere(t, s, m, got, err)
 			if !got.Present {
 				t.Error("it was fetched again")
@@ -70,17 +71,17 @@ func TestTheManifestOfTheExample(t *testing.T) {
 	m := made{path: filepath.Join("..", "..", "testdata", "vectors", "imprint-v1", "minimal.imprint")}
 	pushed := push(t, m, "oci:"+dir+":example", oci.PushOptions{})
 	const want = `{"artifactType":"application/vnd.edge.imprint.v1","config":{` +
-		`"digest":"sha256:7d21627b27b63a33a005a5f9d853de17c98172ffb2c4c3a4763e30f58108c96e",` +
-		`"mediaType":"application/vnd.edge.imprint.config.v1+json","size":1380},"layers":[{"annotations":{` +
-		`"org.opencontainers.image.title":"abc7c7b4686284b97dcd2f85b9e3cb8a3752308b52af4bcdf2ec1b4d667fda41.imprint"},` +
-		`"digest":"sha256:3860ad37decb29f0e6c6a3a54cc1fd3825bcaddfd98276371ec4e26372b82803",` +
+		`"digest":"sha256:891437d9d97ddf42381bcffd34d3c8d533c8f5bee26b2cb143c1b4620f22f49d",` +
+		`"mediaType":"application/vnd.edge.imprint.config.v1+json","size":1387},"layers":[{"annotations":{` +
+		`"org.opencontainers.image.title":"5a623c0387ced7f21fda11208dcc3224b2967882fb2d07fabfd39eb21b522623.imprint"},` +
+		`"digest":"sha256:d49f1801deae28e16120f9e5676a4ad93d17db107ace158c5c0372a71840ebb5",` +
 		`"mediaType":"application/vnd.edge.imprint.file.v1","size":8292}],` +
 		`"mediaType":"application/vnd.oci.image.manifest.v1+json","schemaVersion":2}`
 	got := slurp(t, blob(dir, pushed.Digest))
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}
-	if pushed.Digest != "sha256:bce8ce2fca9fc44aab494d3809b4acf7e4f12e4f2704be2842a448e3a06c4fd9" {
+	if pushed.Digest != "sha256:c8d07198ec6a04d0114adf18f55e8055ba8b2d85db4ae65beb954101586ae281" {
 		t.Errorf("its digest is %s", pushed.Digest)
 	}
 }

@@ -2,9 +2,6 @@ package oci
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -13,13 +10,12 @@ import (
 
 	"edge/internal/canon"
 	"edge/internal/digest"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
 const (
-	// payloadType says that an envelope holds an in-toto statement.
-	payloadType = "application/vnd.in-toto+json"
-	// statementType and predicateType say which, and about what.
+	// statementType and predicateType say which in-toto statement is signed, and about what.
 	statementType = "https://in-toto.io/Statement/v1"
 	predicateType = "edge:imprint-signature/v1"
 )
@@ -56,88 +52,31 @@ func (a artifact) statement() ([]byte, error) {
 	})
 }
 
-// envelope is a DSSE envelope.
-type envelope struct {
-	PayloadType string              `json:"payloadType"`
-	Payload     string              `json:"payload"`
-	Signatures  []envelopeSignature `json:"signatures"`
-}
-
-type envelopeSignature struct {
-	KeyID string `json:"keyid"`
-	Sig   string `json:"sig"`
-}
-
-// authenticated is DSSE's pre-authentication encoding: what the signature is of.
-func authenticated(kind string, payload []byte) []byte {
-	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(kind), kind, len(payload), payload)
-}
-
-// sign gives the envelope of the statement about a. Ed25519 has no randomness, so signing twice gives the same bytes.
-func (a artifact) sign(key PrivateKey) ([]byte, error) {
+// sign gives the envelope of the statement about a.
+func (a artifact) sign(key dsse.PrivateKey) ([]byte, error) {
 	payload, err := a.statement()
 	if err != nil {
 		return nil, err
 	}
-	return canon.Marshal(envelope{
-		PayloadType: payloadType,
-		Payload:     base64.StdEncoding.EncodeToString(payload),
-		Signatures: []envelopeSignature{{
-			KeyID: key.public.id.String(),
-			Sig:   base64.StdEncoding.EncodeToString(ed25519.Sign(key.key, authenticated(payloadType, payload))),
-		}},
-	})
+	return dsse.Sign(key, dsse.InToto, payload)
 }
 
-// errUntrusted says that an envelope has nothing of a trusted key.
-var errUntrusted = errors.New("none of the trusted keys has signed it")
-
-// judge looks for a trusted key that signed the statement about a. The error is errUntrusted, or says what is wrong with
-// a signature that is, or says that it is, of a trusted key.
-func (a artifact) judge(raw []byte, trusted []PublicKey) (PublicKey, error) {
-	if err := canon.Check(raw); err != nil {
-		return PublicKey{}, fmt.Errorf("its envelope isn't one: %w", err)
-	}
-	var e envelope
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return PublicKey{}, fmt.Errorf("its envelope isn't one: %w", err)
-	}
-	if e.PayloadType != payloadType {
-		return PublicKey{}, errUntrusted
-	}
-	payload, err := decodeBase64(e.Payload)
+// judge looks for a trusted key that signed the statement about a. The error is dsse.ErrUntrusted, or says what is wrong
+// with a signature that is, or says that it is, of a trusted key.
+func (a artifact) judge(raw []byte, trusted []dsse.PublicKey) (dsse.PublicKey, error) {
+	e, err := dsse.Parse(raw)
 	if err != nil {
-		return PublicKey{}, fmt.Errorf("its payload: %w", err)
+		return dsse.PublicKey{}, err
+	}
+	payload, key, err := e.Open(dsse.InToto, trusted)
+	if err != nil {
+		return dsse.PublicKey{}, err
 	}
 	want, err := a.statement()
-	if err != nil {
-		return PublicKey{}, err
+	if err == nil && string(payload) != string(want) {
+		err = fmt.Errorf("key %s signed something else with it", key.ID())
 	}
-	result := errUntrusted
-	for _, s := range e.Signatures[:min(len(e.Signatures), maxSignatures)] {
-		sig, err := decodeBase64(s.Sig)
-		for _, key := range trusted {
-			switch {
-			case err == nil && ed25519.Verify(key.key, authenticated(e.PayloadType, payload), sig):
-				if string(payload) == string(want) {
-					return key, nil
-				}
-				result = fmt.Errorf("key %s signed something else with it", key.id)
-			case s.KeyID == key.id.String():
-				result = fmt.Errorf("it isn't a signature of key %s, though it says so", key.id)
-			}
-		}
-	}
-	return PublicKey{}, result
-}
-
-// decodeBase64 takes both alphabets, as DSSE wants.
-func decodeBase64(text string) ([]byte, error) {
-	raw, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		raw, err = base64.URLEncoding.DecodeString(text)
-	}
-	return raw, err
+	return key, err
 }
 
 // signatureManifest gives the manifest that ties an envelope to the imprint's manifest.
@@ -159,7 +98,7 @@ func emptyJSON() []byte { return []byte("{}") }
 // to an imprint, so a bad one does no harm where there is a good one; where there is none, it is told.
 //
 // Errors: imprint_signature_missing, imprint_signature_invalid.
-func (c *Client) trust(ctx context.Context, p place, a artifact, manifest ocispec.Descriptor, trusted []PublicKey) (digest.SHA256, error) {
+func (c *Client) trust(ctx context.Context, p place, a artifact, manifest ocispec.Descriptor, trusted []dsse.PublicKey) (digest.SHA256, error) {
 	found, err := p.referrers(ctx, manifest, maxSignatures)
 	if err != nil {
 		return digest.SHA256{}, fmt.Errorf("look for signatures: %w", err)
@@ -181,12 +120,12 @@ func (c *Client) trust(ctx context.Context, p place, a artifact, manifest ocispe
 		}
 		signatures++
 		if err == nil {
-			var key PublicKey
+			var key dsse.PublicKey
 			if key, err = a.judge(raw, trusted); err == nil {
-				return key.id, nil
+				return key.ID(), nil
 			}
 		}
-		if !errors.Is(err, errUntrusted) {
+		if !errors.Is(err, dsse.ErrUntrusted) {
 			bad = fmt.Errorf("signature %s: %w", d.Digest, err)
 		}
 	}

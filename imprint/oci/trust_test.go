@@ -2,16 +2,15 @@ package oci_test
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"edge/imprint/oci"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
@@ -19,26 +18,26 @@ func TestTrust(t *testing.T) {
 	alice, alicePublic := newKey(t)
 	bob, bobPublic := newKey(t)
 	_, mallory := newKey(t)
-	keys := func(list ...oci.PublicKey) oci.PullOptions { return oci.PullOptions{Trust: list} }
+	keys := func(list ...dsse.PublicKey) oci.PullOptions { return oci.PullOptions{Trust: list} }
 	for _, test := range []struct {
 		name    string
-		signers []*oci.PrivateKey
+		signers []*dsse.PrivateKey
 		opt     oci.PullOptions
 		// folder and registry are the codes, "" where it is taken; signer is who vouched then.
 		folder, registry fault.Code
-		signer           oci.PublicKey
+		signer           dsse.PublicKey
 	}{
-		{"unsigned, nothing said", []*oci.PrivateKey{nil}, oci.PullOptions{}, "", fault.CodeImprintSignatureMissing, oci.PublicKey{}},
-		{"unsigned, taken so", []*oci.PrivateKey{nil}, unsigned(), "", "", oci.PublicKey{}},
-		{"unsigned, a key wanted", []*oci.PrivateKey{nil}, keys(alicePublic), fault.CodeImprintSignatureMissing, fault.CodeImprintSignatureMissing, oci.PublicKey{}},
-		{"signed, nothing said", []*oci.PrivateKey{&alice}, oci.PullOptions{}, "", fault.CodeImprintSignatureMissing, oci.PublicKey{}},
-		{"signed, its key wanted", []*oci.PrivateKey{&alice}, keys(alicePublic), "", "", alicePublic},
-		{"signed, one of several wanted", []*oci.PrivateKey{&bob}, keys(mallory, alicePublic, bobPublic), "", "", bobPublic},
-		{"signed, another key wanted", []*oci.PrivateKey{&alice}, keys(bobPublic), fault.CodeImprintSignatureMissing, fault.CodeImprintSignatureMissing, oci.PublicKey{}},
-		{"signed twice, the second wanted", []*oci.PrivateKey{&alice, &bob}, keys(bobPublic), "", "", bobPublic},
-		{"signed twice, the first wanted", []*oci.PrivateKey{&alice, &bob}, keys(alicePublic), "", "", alicePublic},
-		{"signed, then pushed without", []*oci.PrivateKey{&alice, nil}, keys(alicePublic), "", "", alicePublic},
-		{"both said", []*oci.PrivateKey{&alice}, oci.PullOptions{Trust: []oci.PublicKey{alicePublic}, TrustUnsigned: true}, fault.CodeInvalidArguments, fault.CodeInvalidArguments, oci.PublicKey{}},
+		{"unsigned, nothing said", []*dsse.PrivateKey{nil}, oci.PullOptions{}, "", fault.CodeImprintSignatureMissing, dsse.PublicKey{}},
+		{"unsigned, taken so", []*dsse.PrivateKey{nil}, unsigned(), "", "", dsse.PublicKey{}},
+		{"unsigned, a key wanted", []*dsse.PrivateKey{nil}, keys(alicePublic), fault.CodeImprintSignatureMissing, fault.CodeImprintSignatureMissing, dsse.PublicKey{}},
+		{"signed, nothing said", []*dsse.PrivateKey{&alice}, oci.PullOptions{}, "", fault.CodeImprintSignatureMissing, dsse.PublicKey{}},
+		{"signed, its key wanted", []*dsse.PrivateKey{&alice}, keys(alicePublic), "", "", alicePublic},
+		{"signed, one of several wanted", []*dsse.PrivateKey{&bob}, keys(mallory, alicePublic, bobPublic), "", "", bobPublic},
+		{"signed, another key wanted", []*dsse.PrivateKey{&alice}, keys(bobPublic), fault.CodeImprintSignatureMissing, fault.CodeImprintSignatureMissing, dsse.PublicKey{}},
+		{"signed twice, the second wanted", []*dsse.PrivateKey{&alice, &bob}, keys(bobPublic), "", "", bobPublic},
+		{"signed twice, the first wanted", []*dsse.PrivateKey{&alice, &bob}, keys(alicePublic), "", "", alicePublic},
+		{"signed, then pushed without", []*dsse.PrivateKey{&alice, nil}, keys(alicePublic), "", "", alicePublic},
+		{"both said", []*dsse.PrivateKey{&alice}, oci.PullOptions{Trust: []dsse.PublicKey{alicePublic}, TrustUnsigned: true}, fault.CodeInvalidArguments, fault.CodeInvalidArguments, dsse.PublicKey{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := makeImprint(t, 1)
@@ -66,7 +65,7 @@ func TestTrust(t *testing.T) {
 }
 
 // layoutOf pushes an imprint to a new folder, signed, and gives the folder and the path of the signature's envelope.
-func layoutOf(t *testing.T, m made, key oci.PrivateKey) (dir, envelope string) {
+func layoutOf(t *testing.T, m made, key dsse.PrivateKey) (dir, envelope string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "layout")
 	push(t, m, "oci:"+dir+":v1", oci.PushOptions{Sign: &key})
@@ -188,7 +187,7 @@ func TestForgedSignatures(t *testing.T) {
 			dir, old := layoutOf(t, a, private)
 			replaceSignature(t, dir, old, test.envelope)
 			s := newStore(t)
-			got, err := pull(t, s, "oci:"+dir+":v1", oci.PullOptions{Trust: []oci.PublicKey{public}})
+			got, err := pull(t, s, "oci:"+dir+":v1", oci.PullOptions{Trust: []dsse.PublicKey{public}})
 			if test.want == "" {
 				wantHere(t, s, a, got, err)
 				return
@@ -197,7 +196,7 @@ func TestForgedSignatures(t *testing.T) {
 
 			// Whoever adds a bad one to a good one can't keep anybody from the imprint.
 			push(t, a, "oci:"+dir+":v1", oci.PushOptions{Sign: &private})
-			got, err = pull(t, s, "oci:"+dir+":v1", oci.PullOptions{Trust: []oci.PublicKey{public}})
+			got, err = pull(t, s, "oci:"+dir+":v1", oci.PullOptions{Trust: []dsse.PublicKey{public}})
 			wantHere(t, s, a, got, err)
 		})
 	}
@@ -213,66 +212,11 @@ func TestTheStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"_type":"https://in-toto.io/Statement/v1","predicate":{"file_bytes":8292,` +
-		`"id":"blake3:abc7c7b4686284b97dcd2f85b9e3cb8a3752308b52af4bcdf2ec1b4d667fda41"},` +
+		`"id":"blake3:5a623c0387ced7f21fda11208dcc3224b2967882fb2d07fabfd39eb21b522623"},` +
 		`"predicateType":"edge:imprint-signature/v1","subject":[` +
-		`{"digest":{"sha256":"3860ad37decb29f0e6c6a3a54cc1fd3825bcaddfd98276371ec4e26372b82803"},"name":"file"},` +
-		`{"digest":{"sha256":"7d21627b27b63a33a005a5f9d853de17c98172ffb2c4c3a4763e30f58108c96e"},"name":"config"}]}`
+		`{"digest":{"sha256":"d49f1801deae28e16120f9e5676a4ad93d17db107ace158c5c0372a71840ebb5"},"name":"file"},` +
+		`{"digest":{"sha256":"891437d9d97ddf42381bcffd34d3c8d533c8f5bee26b2cb143c1b4620f22f49d"},"name":"config"}]}`
 	if string(e.Payload) != want {
 		t.Errorf("got  %s\nwant %s", e.Payload, want)
-	}
-}
-
-func TestKeys(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "key")
-	public, err := oci.GenerateKey(path, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("the private key: %v, %v", info.Mode(), err)
-	}
-	private, err := oci.ReadPrivateKey(path)
-	if err != nil || private.Public().ID() != public.ID() {
-		t.Errorf("the private key is %s (%v), want %s", private.Public().ID(), err, public.ID())
-	}
-	again, err := oci.ReadPublicKey(path + oci.PublicSuffix)
-	if err != nil || again.ID() != public.ID() {
-		t.Errorf("the public key is %s (%v), want %s", again.ID(), err, public.ID())
-	}
-
-	// A key isn't overwritten, also where only one of both is there.
-	before := slurp(t, path)
-	if _, err := oci.GenerateKey(path, rand.Reader); !fault.Is(err, fault.CodeInvalidArguments) {
-		t.Errorf("again: %v", err)
-	}
-	if err := os.Remove(path + oci.PublicSuffix); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := oci.GenerateKey(path, rand.Reader); !fault.Is(err, fault.CodeInvalidArguments) || !bytes.Equal(before, slurp(t, path)) {
-		t.Errorf("half: %v", err)
-	}
-	if _, err := oci.GenerateKey(filepath.Join(dir, "no", "key"), rand.Reader); !fault.Is(err, fault.CodePathNotWritable) {
-		t.Errorf("no folder: %v", err)
-	}
-
-	rsa := "-----BEGIN PUBLIC KEY-----\nMFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf\n9Cnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWit+CqvjWYzvQwECAwEAAQ==\n-----END PUBLIC KEY-----\n"
-	for name, content := range map[string]string{
-		"empty": "", "text": "hello", "rsa": rsa, "private": string(before), "two": string(before) + string(before), "long": strings.Repeat("\n", 20000),
-	} {
-		file := filepath.Join(dir, name)
-		spit(t, file, []byte(content))
-		if _, err := oci.ReadPublicKey(file); !fault.Is(err, fault.CodeInvalidArguments) || strings.Contains(err.Error(), "MC4CAQ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := oci.ReadPrivateKey(filepath.Join(dir, "rsa")); !fault.Is(err, fault.CodeInvalidArguments) {
-		t.Errorf("a public key to sign with: %v", err)
-	}
-	if _, err := oci.ReadPrivateKey(filepath.Join(dir, "none")); !fault.Is(err, fault.CodeInvalidArguments) {
-		t.Errorf("no file: %v", err)
-	}
-	if _, err := oci.ReadPublicKey(dir); !fault.Is(err, fault.CodeInvalidArguments) {
-		t.Errorf("a folder: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"edge/imprint/oci"
+	"edge/internal/dsse"
 	"edge/internal/fault"
 )
 
@@ -199,7 +200,7 @@ func TestARegistryThatDies(t *testing.T) {
 	dir := t.TempDir()
 	m := makeImprint(t, 1)
 	private, public := newKey(t)
-	trusted := oci.PullOptions{Trust: []oci.PublicKey{public}}
+	trusted := oci.PullOptions{Trust: []dsse.PublicKey{public}}
 	mortal, host := startRegistry(t, dir, true)
 	pushed := push(t, m, host+"/team/x:v1", oci.PushOptions{Sign: &private})
 

@@ -19,10 +19,12 @@ type Model struct {
 	handle llama.Model
 	vocab  llama.Vocab
 	info   inference.ModelInfo
-	voice  []atomic.Int32 // of each token: unheard, or whether it is silent; filled as tokens are asked for
-	mu     sync.Mutex
-	open   int // sessions and grammars that use the handle
-	closed bool
+	// headSize is how many numbers a key has in one head of the first layer.
+	headSize int
+	voice    []atomic.Int32 // of each token: unheard, or whether it is silent; filled as tokens are asked for
+	mu       sync.Mutex
+	open     int // sessions and grammars that use the handle
+	closed   bool
 }
 
 var _ inference.Model = (*Model)(nil)
@@ -55,6 +57,15 @@ func specialText(vocab llama.Vocab, token inference.Token) string {
 		return ""
 	}
 	return string(piece(vocab, token, true))
+}
+
+// headSize reads the width of a key, which is the embedding's share of a head where the file says nothing else.
+func headSize(handle llama.Model, info inference.ModelInfo) int {
+	said, _ := llama.ModelMetaValStr(handle, info.Architecture+".attention.key_length")
+	if n, err := strconv.Atoi(said); err == nil {
+		return n
+	}
+	return info.EmbeddingSize / max(int(llama.ModelNHead(handle)), 1)
 }
 
 // Info implements inference.Model.
@@ -135,7 +146,8 @@ func (m *Model) IsEnd(t inference.Token) bool {
 	return m.info.HasTokenizer && llama.VocabIsEOG(m.vocab, llama.Token(t))
 }
 
-// NewSession implements inference.Model. The context has room for p.ContextTokens and no more.
+// NewSession implements inference.Model. The context has room for p.ContextTokens and no more. A type of keys or values
+// that the architecture can't keep is architecture_unsupported.
 func (m *Model) NewSession(ctx context.Context, p inference.Params) (inference.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -143,12 +155,45 @@ func (m *Model) NewSession(ctx context.Context, p inference.Params) (inference.S
 	if err := m.acquire(); err != nil {
 		return nil, err
 	}
+	m.engine.log.clear()
+	err := m.fitsBlocks(p)
+	if err == nil {
+		var s *session
+		if s, err = newSession(ctx, m, p); err == nil {
+			return s, nil
+		}
+	}
+	m.release()
+	if fault.Is(err, fault.CodeEngineLoadFailed) && m.needsF16(ctx, p) {
+		return nil, fault.New(fault.CodeArchitectureUnsupported, "%s can't keep %s keys and %s values with flash attention %s, only f16: %v",
+			m.info.Architecture, p.KVTypeK, p.KVTypeV, map[bool]string{false: "off", true: "on"}[p.FlashAttention], err)
+	}
+	return nil, err
+}
+
+// fitsBlocks: quantised keys are cut into blocks head by head. The engine looks whether they fit only with flash
+// attention; without it, it computes NaN.
+func (m *Model) fitsBlocks(p inference.Params) error {
+	const block = 32 // of q8_0 and of q4_0
+	if !m.info.Recurrent && p.KVTypeK != "f16" && m.headSize%block != 0 {
+		return fault.New(fault.CodeArchitectureUnsupported, "%s can't keep %s keys: its heads are %d wide, and blocks hold %d numbers",
+			m.info.Architecture, p.KVTypeK, m.headSize, block)
+	}
+	return nil
+}
+
+// needsF16 says that the engine makes a context once nothing in it is quantised.
+func (m *Model) needsF16(ctx context.Context, p inference.Params) bool {
+	if p.KVTypeK == "f16" && p.KVTypeV == "f16" || m.acquire() != nil {
+		return false
+	}
+	p.KVTypeK, p.KVTypeV = "f16", "f16"
 	s, err := newSession(ctx, m, p)
 	if err != nil {
 		m.release()
-		return nil, err
+		return false
 	}
-	return s, nil
+	return s.Close() == nil
 }
 
 func (m *Model) acquire() error {

@@ -25,7 +25,7 @@ func rooms() []room {
 		{"serve", append([]string{"learn", "chat"}, composed...)},
 		{"studio", append([]string{"learn", "chat"}, composed...)},
 		{"bench", append([]string{"learn", "chat"}, composed...)},
-		{"cmd/edge", append([]string{"learn", "chat", "evolve", "serve", "studio"}, composed...)},
+		{"cmd/edge", append([]string{"learn", "chat", "evolve", "serve", "studio", "bench"}, composed...)},
 	}
 }
 
@@ -46,6 +46,7 @@ func leafExtras() map[string][]string {
 	return map[string][]string{
 		"internal/canon":  {"github.com/gowebpki/jcs", "github.com/go-json-experiment/json"},
 		"internal/digest": {"github.com/zeebo/blake3"},
+		"internal/dsse":   {"edge/internal/atomicfile", "edge/internal/canon", "edge/internal/digest", "edge/internal/fault"},
 		"internal/sealed": {"edge/internal/digest", "github.com/zeebo/blake3"},
 	}
 }

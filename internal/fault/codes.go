@@ -37,6 +37,7 @@ const (
 	CodeModelFileInvalid                 Code = "model_file_invalid"
 	CodeInvalidFactsFile                 Code = "invalid_facts_file"
 	CodeImprintSignatureMissing          Code = "imprint_signature_missing"
+	CodeServerAlreadyRunning             Code = "server_already_running"
 
 	CodeImprintNotFound    Code = "imprint_not_found"
 	CodeModelNotFound      Code = "model_not_found"
@@ -50,6 +51,7 @@ const (
 	CodeDownloadFailed     Code = "download_failed"
 	CodeUploadFailed       Code = "upload_failed"
 	CodeSandboxUnavailable Code = "sandbox_unavailable"
+	CodeServerNotRunning   Code = "server_not_running"
 
 	CodeImprintRequiresTools         Code = "imprint_requires_tools"
 	CodeImprintToolActiveSetMismatch Code = "imprint_tool_active_set_mismatch"
@@ -101,6 +103,7 @@ const (
 	CodeEngineRestoreFailed     Code = "engine_restore_failed"
 	CodeArchitectureUnsupported Code = "architecture_unsupported"
 	CodeSessionClosed           Code = "inference_session_closed"
+	CodeServerLost              Code = "server_connection_lost"
 
 	CodeCancelled Code = "cancelled"
 )
@@ -133,6 +136,7 @@ func Rows() []Row {
 		{CodeModelFileInvalid, Usage, "the file isn't a GGUF model that edge can read", "fetch it again, or name another file"},
 		{CodeInvalidFactsFile, Usage, "a line of the facts file can't be read as a fact", "mend the named line; docs/facts.md has both formats; the store was not touched"},
 		{CodeImprintSignatureMissing, Usage, "no key that is trusted has signed the imprint, and it steers the model", "give its publisher's public key with --trust KEY, or take it unsigned with --trust-unsigned"},
+		{CodeServerAlreadyRunning, Usage, "an edge serve listens at this socket", "use it, or end it with: edge serve stop"},
 
 		{CodeImprintNotFound, Missing, "no imprint by that path, id or receipt", "list what is there with: edge imprint list"},
 		{CodeModelNotFound, Missing, "the model isn't here", "fetch it with: edge setup (default model) or edge models pull NAME"},
@@ -146,6 +150,7 @@ func Rows() []Row {
 		{CodeDownloadFailed, Missing, "a download failed", "check the network and run the command again: it resumes; or give the file with --from"},
 		{CodeUploadFailed, Missing, "an upload failed", "check the network, the name and the login, and run the command again: what has arrived isn't sent again"},
 		{CodeSandboxUnavailable, Missing, "--sandbox required, and this platform can't enforce it", "use --sandbox auto, which enforces what the platform can and says so"},
+		{CodeServerNotRunning, Missing, "no edge serve listens at this socket", "start one with: edge serve"},
 
 		{CodeImprintRequiresTools, Drift, "the imprint was learned with tools, and none were given", "give the matching file with --tools"},
 		{CodeImprintToolActiveSetMismatch, Drift, "the active tools aren't those of the imprint", "give the tools it was learned with, or learn again"},
@@ -197,6 +202,7 @@ func Rows() []Row {
 		{CodeEngineRestoreFailed, Engine, "the engine didn't take the state as a whole", "learn again"},
 		{CodeArchitectureUnsupported, Engine, "this kind of model can't hold an imprint", "use a decoder model"},
 		{CodeSessionClosed, Engine, "the inference session was closed or failed before", "start a new one"},
+		{CodeServerLost, Engine, "edge serve ended while it worked for this command", "run the command again: without a server it works alone"},
 
 		{CodeCancelled, Cancelled, "interrupted", "run the command again"},
 	}

@@ -158,7 +158,14 @@ func TestDigestsSeparateTokenizerAndTemplate(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+// wrong is one file that isn't a model, and what has to be said about it.
+type wrong struct {
+	name    string
+	content []byte
+	says    string
+}
+
+func wrongFiles() []wrong {
 	whole := model().Bytes()
 	one := func(kind uint32, values ...any) []byte {
 		return new(file).head(3, 0, 2).arch().key("k", kind).num(values...).Bytes()
@@ -167,11 +174,7 @@ func TestReadRefuses(t *testing.T) {
 		return new(file).head(3, 1, 1).arch().str("t").num(values...).pad(4096).Bytes()
 	}
 	const huge = uint64(math.MaxUint64)
-	for _, tt := range []struct {
-		name    string
-		content []byte
-		says    string
-	}{
+	return []wrong{
 		{"empty", nil, "ends inside the magic number"},
 		{"a web page", []byte("<!doctype html><html>"), `starts with "<!do"`},
 		{"header only", whole[:20], "ends inside the metadata count"},
@@ -216,7 +219,11 @@ func TestReadRefuses(t *testing.T) {
 			str("t").num(uint32(1), uint64(1), uint32(0), uint64(32)).pad(256).Bytes(), "stands there twice"},
 		{"last byte missing", whole[:len(whole)-1], "cut short"},
 		{"half of it", whole[:len(whole)/2], "ends inside"},
-	} {
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for _, tt := range wrongFiles() {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := gguf.Read(write(t, tt.content))
 			if !fault.Is(err, fault.CodeModelFileInvalid) || !strings.Contains(err.Error(), tt.says) {
@@ -266,11 +273,18 @@ func TestReadAcrossTheBuffer(t *testing.T) {
 	}
 }
 
+// FuzzRead: a file is refused with a code, or claims no more than it holds. Its seeds are a whole model, its beginnings,
+// and one small file for every refusal.
 func FuzzRead(f *testing.F) {
 	f.Add(model().Bytes())
 	f.Add(model().Bytes()[:100])
 	f.Add(new(file).head(2, 0, 1).arch().Bytes())
 	f.Add(new(file).head(3, 0, 2).arch().key("k", 9).num(uint32(8), uint64(1), uint64(1)).pad(1).Bytes())
+	for _, w := range wrongFiles() {
+		if len(w.content) <= 8192 { // a fuzzer gets nowhere with long ones
+			f.Add(w.content)
+		}
+	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		m, err := gguf.ReadFrom("fuzz", bytes.NewReader(content), int64(len(content)))
 		if err != nil {

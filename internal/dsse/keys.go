@@ -1,4 +1,4 @@
-package oci
+package dsse
 
 import (
 	"crypto/ed25519"
@@ -25,7 +25,7 @@ const (
 	publicBlock  = "PUBLIC KEY"
 )
 
-// PublicKey is the key of somebody whose imprints are taken.
+// PublicKey is the key of somebody whose word is taken.
 type PublicKey struct {
 	key ed25519.PublicKey
 	id  digest.SHA256
@@ -89,20 +89,18 @@ func badKey(path, format string, args ...any) error {
 
 // readKeyFile gives the content of a file's only PEM block. Nothing of a file that isn't one is shown.
 func readKeyFile(path, kind string) ([]byte, error) {
-	f, size, err := openRegular(path)
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, badKey(path, "there is no such file")
-	case errors.Is(err, fs.ErrPermission):
-		return nil, err
 	case err != nil:
-		return nil, badKey(path, "%w", err)
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, badKey(path, "it isn't a regular file")
+	case info.Size() > maxKeyFile:
+		return nil, badKey(path, "it is too large for a key: %d bytes", info.Size())
 	}
-	defer f.Close()
-	if size > maxKeyFile {
-		return nil, badKey(path, "it is too large for a key: %d bytes", size)
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +109,7 @@ func readKeyFile(path, kind string) ([]byte, error) {
 	case block == nil:
 		return nil, badKey(path, "it isn't PEM")
 	case block.Type != kind:
-		return nil, badKey(path, "it holds a %s, want a %s", clip(block.Type), kind)
+		return nil, badKey(path, "it holds a %.40q, want a %s", block.Type, kind)
 	case strings.TrimSpace(string(rest)) != "":
 		return nil, badKey(path, "something follows the key")
 	}

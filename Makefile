@@ -8,10 +8,13 @@ TEST_PACKAGES = pytest==8.4.2 blake3==1.0.8 jsonschema==4.25.1 rfc8785==0.1.4 ji
 export CGO_ENABLED = 0
 
 # What make fuzz runs: FOLDER:TARGET, each for FUZZTIME. docs/testing.md lists the rest.
-FUZZ     ?= ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
+FUZZ     ?= $(FUZZ_TEXT) $(FUZZ_FILES)
 FUZZTIME ?= 60s
+# What models and tools say; what files hold.
+FUZZ_TEXT  = ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
+FUZZ_FILES = ./imprint:FuzzHeader ./imprint:FuzzLayerIndex ./receipts:FuzzParseBehindDigests ./models/gguf:FuzzRead
 
-.PHONY: help demo test build setup test-go test-python test-deps bench bfcl fuzz sweep lint generate clean
+.PHONY: help demo test build setup test-go test-python test-deps bench bfcl fuzz sweep zoo lint generate clean
 
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -44,15 +47,18 @@ bench: setup ## measure this machine: cold and restored first token, restore and
 	@$(PYTHON) bench/first_token.py
 	@$(GO) test -run '^$$' -bench Call -benchtime 40x ./runner
 
-fuzz: ## fuzz what takes text from models and tools, FUZZTIME for each target of FUZZ
+fuzz: ## fuzz what takes text from models and tools, and what reads files: FUZZTIME for each target of FUZZ
 	@for target in $(FUZZ); do \
 		echo "fuzz $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME) "$${target%%:*}" || exit 1; \
 	done
 
-sweep: ## kill, and fail the disk of, pending actions at every system call (Linux; installs strace where it is missing)
+sweep: ## kill, and fail the disk of, whatever writes pending actions, imprints and receipts, at every system call (Linux; installs strace where it is missing)
 	@command -v strace >/dev/null || { apt-get update -qq && apt-get install -y -qq strace >/dev/null; }
-	@$(GO) test -tags sweep -run Sweep -v ./tools
+	@$(GO) test -p 1 -timeout 60m -tags sweep -run Sweep -v ./tools ./imprint ./imprint/oci ./receipts
+
+zoo: ## build a tiny model of every architecture into EDGE_HOME/zoo (cmake and a C++ compiler; about 8 minutes of 2 cores)
+	@sh scripts/zoo.sh
 
 bfcl: setup ## the Berkeley Function-Calling Leaderboard's data and checker; half an hour of one core (docs/bfcl.md)
 	@$(PYTHON) bench/bfcl/bfcl.py $(BFCL)

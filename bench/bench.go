@@ -39,7 +39,7 @@ type Config struct {
 // Run measures everything that the configuration asks for.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	b := newBench(cfg)
-	r := &Report{Schema: Schema, OK: true, Runs: cfg.Runs, ThreadsUsed: cfg.World.Params.Threads, Model: modelOf(cfg.World), Engine: engineOf(cfg.World)}
+	r := &Report{Schema: Schema, OK: true, Runs: cfg.Runs, ThreadsUsed: cfg.World.Params.Threads, Model: modelOf(cfg.World), Engine: engineOf(cfg.World), Cases: []Case{}, Tools: []Growth{}, KVTypes: []KVType{}}
 	r.Machine = describeMachine(os.ReadFile)
 	subjects, err := b.prepareAll(ctx, cfg.Prefixes)
 	if err != nil {
@@ -73,7 +73,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			return nil, err
 		}
 	}
-	r.LeftOut = b.leftOut
+	r.LeftOut = append([]LeftOut{}, b.leftOut...)
 	r.Machine.LoadAfter = load(os.ReadFile)
 	r.ElapsedS = b.elapsed().Seconds()
 	return r, nil

@@ -44,7 +44,7 @@ func (b *bench) callsOn(subjects []*subject) *calls {
 		c.asked = append(c.asked, learn.Example{Prompt: t.asked.prompt, Call: &learn.ExampleCall{ToolName: t.name, Arguments: []byte(t.asked.arguments)}})
 	}
 	c.replier = learn.NewReplier(c.s.world, c.s.set, c.s.learned)
-	c.out = Calls{PrefixTokens: len(c.s.prefix), Tools: c.s.tools, Requests: len(c.asked)}
+	c.out = Calls{PrefixTokens: len(c.s.prefix), Tools: c.s.tools}
 	return c
 }
 
@@ -60,6 +60,11 @@ func (c *calls) round(ctx context.Context, round int) (err error) {
 	}
 	defer c.session.Close()
 	for i, e := range c.asked {
+		if i > 0 && !c.fits(c.Clock().Sub(start)/time.Duration(i)) {
+			c.leave("calls", "%d of %d requests were asked, no time was left", i, len(c.asked))
+			c.asked = c.asked[:i]
+			break
+		}
 		ways := []func(context.Context, learn.Example, bool) error{c.validated, c.plain}
 		for j := range ways {
 			if err := ways[(i+j+round)%2](ctx, e, round == 0); err != nil {
@@ -67,8 +72,10 @@ func (c *calls) round(ctx context.Context, round int) (err error) {
 			}
 		}
 	}
-	if err := c.process(ctx, round); err != nil {
-		return err
+	if c.fits(c.s.lastCost["process_ttft_ms"]) {
+		if err := c.process(ctx, round); err != nil {
+			return err
+		}
 	}
 	c.cost = c.Clock().Sub(start)
 	return nil
@@ -102,9 +109,12 @@ func (c *calls) validated(ctx context.Context, e learn.Example, count bool) erro
 	}
 	c.seen.add("validated_call_ms", t)
 	if count {
+		one := OneCall{Prompt: e.Prompt, MS: rounded(t), Drawn: written.Drawn, Forced: written.Forced}
+		one.Valid, one.Right = judge(call, e)
+		c.out.Each = append(c.out.Each, one)
 		c.out.TokensDecoded += written.Drawn
 		c.out.TokensForced += written.Forced
-		tally(call, e, &c.out.Valid, &c.out.Right)
+		tally(one.Valid, one.Right, &c.out.Valid, &c.out.Right)
 	}
 	return nil
 }
@@ -143,7 +153,8 @@ func (c *calls) plain(ctx context.Context, e learn.Example, count bool) error {
 	c.seen.add("plain_ms", t)
 	if count {
 		c.out.PlainDecoded += written.Drawn
-		tally(call, e, &c.out.PlainValid, &c.out.PlainRight)
+		valid, right := judge(call, e)
+		tally(valid, right, &c.out.PlainValid, &c.out.PlainRight)
 	}
 	return nil
 }
@@ -157,14 +168,21 @@ func (c *calls) check(text string) *tools.Call {
 	return reply.Call
 }
 
-func tally(got *tools.Call, want learn.Example, valid, right *int) {
+// judge says whether there is a valid call, and whether it is exactly the one that was meant.
+func judge(got *tools.Call, want learn.Example) (valid, right bool) {
 	if got == nil {
-		return
+		return false, false
 	}
-	*valid++
 	arguments, err := canon.Transform(want.Call.Arguments)
-	if err == nil && got.ToolName == want.Call.ToolName && string(got.Arguments) == string(arguments) {
-		*right++
+	return true, err == nil && got.ToolName == want.Call.ToolName && string(got.Arguments) == string(arguments)
+}
+
+func tally(valid, right bool, valids, rights *int) {
+	if valid {
+		*valids++
+	}
+	if right {
+		*rights++
 	}
 }
 
@@ -194,6 +212,7 @@ func (c *calls) result() *Calls {
 		return nil
 	}
 	r := c.out
+	r.Requests = len(c.asked)
 	r.ValidatedCall, r.Plain = c.seen["validated_call_ms"].median(), c.seen["plain_ms"].median()
 	r.ProcessCall, r.ProcessAnswer = c.seen["process_call_ms"].median(), c.seen["process_answer_ms"].median()
 	r.Ratio, r.Spread = ratio(r.Plain, r.ValidatedCall), c.seen.spread()

@@ -81,8 +81,20 @@ type Calls struct {
 	// tool has run.
 	ProcessCall   *float64 `json:"process_call_ms"`
 	ProcessAnswer *float64 `json:"process_answer_ms"`
+	// Each are edge's calls of the first round.
+	Each []OneCall `json:"each"`
 
 	Spread map[string]Spread `json:"spread"`
+}
+
+// OneCall is one request and what edge made of it.
+type OneCall struct {
+	Prompt string  `json:"prompt"`
+	MS     float64 `json:"ms"`
+	Drawn  int     `json:"drawn"`
+	Forced int     `json:"forced"`
+	Valid  bool    `json:"valid"`
+	Right  bool    `json:"right"`
 }
 
 // Resident is a chat with an engine that keeps model and imprint loaded.

@@ -11,18 +11,25 @@ import (
 )
 
 const (
-	prefillTokens = 128
-	decodeTokens  = 24
-	longest       = 3 * time.Second // of writing: threads that wait for each other can take minutes
+	decodeTokens = 24
+	longest      = 3 * time.Second // of writing: threads that wait for each other can take minutes
 )
+
+// prefillTokens are read at once.
+func (b *bench) prefillTokens() int {
+	if b.Brief {
+		return 64
+	}
+	return 256
+}
 
 // threads measures each number of threads, with the machine as it is and with one core taken.
 func (b *bench) threads(ctx context.Context, s *subject) ([]ThreadSpeed, error) {
-	var list []ThreadSpeed
+	list := []ThreadSpeed{}
 	for _, busy := range []bool{false, true} {
 		for _, n := range b.Threads {
 			what := fmt.Sprintf("threads: %d%s", n, map[bool]string{true: ", one core taken"}[busy])
-			if !b.fits(prefillTokens*b.perTok*2 + time.Second) {
+			if !b.fits(time.Duration(b.prefillTokens()+4*decodeTokens) * b.perTok) {
 				b.leave(what, "no time was left")
 				continue
 			}
@@ -38,8 +45,8 @@ func (b *bench) threads(ctx context.Context, s *subject) ([]ThreadSpeed, error) 
 }
 
 func (b *bench) speed(ctx context.Context, s *subject, n int, busy bool) (t ThreadSpeed, err error) {
-	p := s.world.Params
-	p.Threads, p.ContextTokens = n, prefillTokens+decodeTokens+1
+	p, reading := s.world.Params, b.prefillTokens()
+	p.Threads, p.ContextTokens = n, reading+decodeTokens+1
 	session, err := s.world.Model.NewSession(ctx, p)
 	if err != nil {
 		return t, err
@@ -53,7 +60,7 @@ func (b *bench) speed(ctx context.Context, s *subject, n int, busy bool) (t Thre
 	if b.Idle != nil {
 		t.Chosen = b.Idle() == n
 	}
-	tokens := make([]inference.Token, prefillTokens)
+	tokens := make([]inference.Token, reading+1)
 	for i := range tokens {
 		tokens[i] = s.prefix[i%len(s.prefix)]
 	}
@@ -64,7 +71,7 @@ func (b *bench) speed(ctx context.Context, s *subject, n int, busy bool) (t Thre
 	if err != nil {
 		return t, err
 	}
-	t.Prefill = rounded(float64(prefillTokens-1) / took * 1000)
+	t.Prefill = rounded(float64(reading) / took * 1000)
 	start, done := b.Clock(), 0
 	for done < decodeTokens && b.Clock().Sub(start) < longest {
 		if err := session.Decode(ctx, batch(tokens[done:done+1])); err != nil {

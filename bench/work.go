@@ -7,14 +7,17 @@ import (
 	"os"
 	"path/filepath"
 
+	"edge/imprint"
 	"edge/inference"
 	"edge/internal/digest"
+	"edge/learn"
 )
 
 // Work is what other programs are given to measure the same: edge.bench_work/v1.
 type Work struct {
 	Schema      string            `json:"schema"`
-	Model       string            `json:"model"` // path
+	Target      int               `json:"target"` // the length that was asked for
+	Model       string            `json:"model"`  // path
 	ModelSHA256 digest.SHA256     `json:"model_sha256"`
 	Threads     int               `json:"threads"`
 	Context     int               `json:"context_tokens"` // room for prefix, request and reply
@@ -46,7 +49,7 @@ func WriteWork(ctx context.Context, cfg Config, prefixTokens int) (*Work, error)
 		return nil, err
 	}
 	w := &Work{
-		Schema: "edge.bench_work/v1", Model: s.world.File.Path, ModelSHA256: s.world.File.SHA256, Threads: s.world.Params.Threads,
+		Schema: "edge.bench_work/v1", Target: prefixTokens, Model: s.world.File.Path, ModelSHA256: s.world.File.SHA256, Threads: s.world.Params.Threads,
 		Context: len(s.prefix) + room, ToolsFile: s.file, Imprint: s.path, Question: question, Prefix: s.prefix, Suffix: s.suffix, Requests: []WorkRequest{},
 	}
 	if s.set != nil {
@@ -82,4 +85,47 @@ func callSchema(s *subject) (json.RawMessage, error) {
 		})
 	}
 	return json.Marshal(map[string]any{"oneOf": calls})
+}
+
+// MeasureWork measures the calls of a folder that WriteWork has filled, from the imprint that lies there.
+func MeasureWork(ctx context.Context, cfg Config) (*Calls, error) {
+	raw, err := os.ReadFile(filepath.Join(cfg.Dir, "work.json"))
+	if err != nil {
+		return nil, err
+	}
+	var w Work
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return nil, fmt.Errorf("work.json: %w", err)
+	}
+	b := newBench(cfg)
+	s, err := b.fitting(ctx, w.Target)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.open(ctx, s, w.Imprint); err != nil {
+		return nil, err
+	}
+	c := b.callsOn([]*subject{s})
+	for round := range cfg.Runs {
+		if err := c.round(ctx, round); err != nil {
+			return nil, err
+		}
+	}
+	return c.result(), nil
+}
+
+// open takes a subject's state and what was learned out of an imprint.
+func (b *bench) open(ctx context.Context, s *subject, path string) error {
+	u, err := imprint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer u.Close()
+	v, err := u.Verify(ctx, s.identity())
+	if err != nil {
+		return err
+	}
+	s.path, s.state = path, v.State()
+	s.learned, err = learn.DecodeLearned(v.Learned())
+	return err
 }

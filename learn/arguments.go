@@ -14,7 +14,8 @@ import (
 // closed set of values is meant, when an optional parameter has a reason. It is learned from the examples alone, by
 // counting: naive Bayes classifiers over the words around a stretch and its shape tell the right stretches of the
 // examples from all others (wrapper induction: Kushmerick, AIJ 2000), and the words of a request tell which value it
-// means. It only narrows what the model may write; where the examples give no ground, the model writes freely.
+// means. Where no example gives a parameter, its schema and its name say what little they can. It only narrows what the
+// model may write; where nothing gives ground, the model writes freely.
 type Arguments struct {
 	tools map[string]*toolArguments
 	outer vocabulary

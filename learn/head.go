@@ -30,7 +30,7 @@ type HeadView struct {
 // Choice is a head's decision.
 type Choice struct {
 	Class  string
-	Score  float64 // mean cosine to the chosen class, −1…1
+	Score  float64 // mean cosine to the chosen class, −1…1, plus what words count
 	Margin float64 // to the next best class
 }
 

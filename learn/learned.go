@@ -17,9 +17,9 @@ const LearnedVersion = "2"
 // Learned is what an imprint holds beside the model's state: the selection head; the examples, that the argument counts
 // are made from again in microseconds; and the profile, so that a chat can render the whole prompt anew and compare.
 type Learned struct {
-	Head     *Head     // nil: the model chooses by itself
+	Head     *Head     // nil: words choose alone
 	Words    float64   // what words that a request shares with a tool count beside the head's cosines
-	Evidence *Evidence // nil: the head's choice stands as it is
+	Evidence *Evidence // nil: no example says what is usual, and the request's own words decide
 	Profile  Profile
 	Examples []Example
 }

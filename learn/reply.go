@@ -21,7 +21,7 @@ type Replier struct {
 	told      func(request string) bool // whether the profile's facts say all that a request names
 }
 
-// NewReplier makes a replier; without learned, or without a head in it, the model chooses by itself.
+// NewReplier makes a replier; without learned the model chooses by itself.
 func NewReplier(w World, set *tools.ActiveSet, learned *Learned) *Replier {
 	r := &Replier{world: w, set: set}
 	if learned != nil && set != nil {

@@ -26,7 +26,7 @@ func NewSelector(set *tools.ActiveSet, head *Head, words float64) *Selector {
 	return s
 }
 
-// Choose gives the class with the highest sum, of those that can be meant. views may be nil where there is no head.
+// Choose gives the class with the highest sum; what hardly can be meant loses as much as words count at most. views may be nil where there is no head.
 func (s *Selector) Choose(request string, views []Vector, arguments *Arguments) Choice {
 	scores := make([]float64, len(s.classes))
 	if s.Head != nil {
@@ -35,14 +35,11 @@ func (s *Selector) Choose(request string, views []Vector, arguments *Arguments) 
 	for c, class := range s.classes {
 		scores[c] += s.Words * s.shared(class, request)
 		if !arguments.taught(class) && arguments.lacks(class, request) {
-			scores[c] -= impossible
+			scores[c] -= wordsAlone
 		}
 	}
 	return best(s.classes, scores)
 }
-
-// impossible is more than what scores differ by otherwise.
-const impossible = 10
 
 // shared is the score of a class's words, 0…1.
 func (s *Selector) shared(class, request string) float64 {

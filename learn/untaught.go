@@ -47,8 +47,7 @@ func (p *parameter) written(own, about, form, names string) bool {
 	})
 }
 
-// What speaks for a stretch without any example. The figures were chosen on the examples of the sets in testdata/learning,
-// none of them learned from.
+// What speaks for a stretch without any example. How the figures were chosen: docs/learning.md.
 const (
 	likeQuoted   = 3.0
 	likeOneValue = 2.0 // 12, todo.md, A-17
@@ -107,6 +106,7 @@ func (p *parameter) parts() []string {
 // never is less than any other score.
 const never = -10
 
+// textLooks judges a text by its shape alone; never is for what is hardly a value.
 func (p *parameter) textLooks(words []word, s stretch) float64 {
 	inner := words[s.i:s.j]
 	colon := s.i > 0 && strings.HasPrefix(words[s.i-1].trail, ":")
@@ -147,6 +147,7 @@ func cutsName(words []word, s stretch) bool {
 	return s.i > 1 && oneName(words[s.i-1], words[s.i]) || s.j > 1 && s.j < len(words) && oneName(words[s.j-1], words[s.j])
 }
 
+// listLooks adds up over the items of a list.
 func (p *parameter) listLooks(words []word, s stretch) float64 {
 	score := 0.0
 	for _, item := range s.items {

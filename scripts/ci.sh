@@ -7,8 +7,9 @@ trap 'rm -f "$log"' EXIT
 export EDGE_RACE_ROUNDS="${EDGE_RACE_ROUNDS:-200}" EDGE_MANY_CALLS="${EDGE_MANY_CALLS:-1000}"
 status=0
 make test GOFLAGS="${GOFLAGS:-} -v" >"$log" 2>&1 || status=$?
-# What a sandboxed tool may do, probe by probe, and what was counted.
+# What a sandboxed tool may do, probe by probe; which architectures restore exactly; and what was counted.
 sed -nE '/_test\.go:[0-9]+: kernel /,/^--- /{/^--- /!p;}' "$log"
+sed -nE 's/^ +(\|.*\|)$/\1/p; s/^ +([0-9]+ models: .*)/\1/p' "$log"
 grep -hoE '[0-9]+ (processes|commands) × .*|[0-9]+ calls: heap .*' "$log" || true
 grep -E '^(ok|FAIL|---? FAIL|panic:|[0-9]+ (passed|failed)|=+ .*(passed|failed|error).*=+|make: )' "$log" || true
 skips=$(grep -cE '^ *--- SKIP|[0-9]+ skipped' "$log" || true)
@@ -21,7 +22,9 @@ if [ "$status" != 0 ]; then
 	tail -n 60 "$log"
 	exit "$status"
 fi
-make -s fuzz FUZZTIME="${FUZZTIME:-60s}" >"$log" 2>&1 || status=$?
+{
+	make -s fuzz FUZZ='$(FUZZ_TEXT)' FUZZTIME="${FUZZTIME:-60s}" && make -s fuzz FUZZ='$(FUZZ_FILES)' FUZZTIME="${FUZZTIME:-20s}"
+} >"$log" 2>&1 || status=$?
 if [ "$status" != 0 ]; then
 	tail -n 60 "$log"
 	exit "$status"

@@ -6,10 +6,12 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"edge/inference"
 	"edge/internal/digest"
+	"edge/internal/fault"
 	"edge/learn"
 )
 
@@ -83,7 +85,7 @@ func (p *Pool) World(ctx context.Context, key Key, open Open) (w learn.World, re
 		return w, nil, err
 	}
 	w = r.world
-	w.Model = &model{w.Model, r}
+	w.Model = &model{Model: w.Model, of: r}
 	return w, sync.OnceFunc(func() { p.leave(r) }), nil
 }
 
@@ -240,7 +242,8 @@ func (p *Pool) Status() ([]ModelStatus, []ImprintStatus) {
 // model is a resident model whose sessions are lent, and come back.
 type model struct {
 	inference.Model
-	of *resident
+	of   *resident
+	open atomic.Int32 // sessions that are lent
 }
 
 // NewSession implements inference.Model.
@@ -252,13 +255,24 @@ func (m *model) NewSession(ctx context.Context, p inference.Params) (inference.S
 			if err != nil {
 				return nil, err
 			}
-			return &lease{session: fresh, of: m.of, params: p}, nil
+			return m.lend(&lease{session: fresh, params: p}), nil
 		}
 		if <-s.ready; s.err == nil {
-			return &lease{session: s.session, of: m.of, params: p, ahead: s.state}, nil
+			return m.lend(&lease{session: s.session, params: p, ahead: s.state}), nil
 		}
 	}
 }
 
-// Close implements inference.Model. The pool closes it.
-func (m *model) Close() error { return nil }
+func (m *model) lend(l *lease) *lease {
+	l.from = m
+	m.open.Add(1)
+	return l
+}
+
+// Close implements inference.Model. It refuses while sessions are lent; what it lets go of, the pool closes in its time.
+func (m *model) Close() error {
+	if n := m.open.Load(); n > 0 {
+		return fault.New(fault.CodeInternal, "close model: %d sessions are lent", n)
+	}
+	return nil
+}

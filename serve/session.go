@@ -68,7 +68,7 @@ func (s *standing) discard() {
 // lease is a session that is lent to one chat. To the chat it is a new one; after Close nothing of it leads to the
 // session, which may be another's by then.
 type lease struct {
-	of     *resident
+	from   *model
 	params inference.Params
 
 	mu      sync.Mutex
@@ -108,7 +108,7 @@ func (l *lease) RestoreState(ctx context.Context, state sealed.State) error {
 func (l *lease) claim(state sealed.State) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of.pool.isImprint(state) {
+	if l.from.of.pool.isImprint(state) {
 		l.last = state
 	}
 	if l.closed || l.ahead.Tokens() == 0 || !same(l.ahead, state) {
@@ -187,7 +187,8 @@ func (l *lease) Close() error {
 		return nil
 	}
 	l.closed = true
-	l.of.keep(l.session, l.params, l.last)
+	l.from.of.keep(l.session, l.params, l.last)
+	l.from.open.Add(-1)
 	l.session = nil
 	return nil
 }

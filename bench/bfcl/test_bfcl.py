@@ -73,9 +73,9 @@ def test_score(package, capsys):
     given = "function given", "function given, from request"
     bfcl.write(os.path.join(package, "calls", "multiple.jsonl"), [
         {"id": "multiple_0", "calls": {"nothing learned": None, given[0]: call("a_f", x=2), given[1]: call("a_f", x=9)},
-         "choices": {"model": "a_g", "states": "a_f", "centred": "a_g", "words": "a_f", "both": "a_f"}},
+         "choices": {"model": "a_g", "states": "a_f", "centred": "a_g", "words": "a_f"}},
         {"id": "multiple_1", "calls": {"nothing learned": call("a_g"), given[0]: call("a_f", x=9), given[1]: call("a_f")},
-         "choices": {"states": "a_g", "centred": "a_f", "both": "a_f"}},
+         "choices": {"states": "a_g", "centred": "a_f"}},
         {"id": "multiple_2", "refused": "too many"},
     ])
     bfcl.write(os.path.join(package, "calls", "irrelevance.jsonl"), [
@@ -96,8 +96,6 @@ def test_score(package, capsys):
         ("multiple", "chosen by centred, values from request"): (3, 1, 1, 1),
         ("multiple", "chosen by words, values free"): (3, 1, 1, 1),
         ("multiple", "chosen by words, values from request"): (3, 1, 1, 0),
-        ("multiple", "chosen by both, values free"): (3, 1, 2, 1),
-        ("multiple", "chosen by both, values from request"): (3, 1, 2, 1),
         ("irrelevance", "nothing learned"): (2, 0, 1, 1),
     }
     assert "takes 1 of 2 calls" in capsys.readouterr().out

@@ -1,7 +1,6 @@
 package llamacpp_test
 
 import (
-	"fmt"
 	"testing"
 
 	"edge/inference"
@@ -26,7 +25,7 @@ func TestDefaultModel(t *testing.T) {
 }
 
 // TestArchitectures runs the suite on one tiny model of each kind of memory: all positions, a window of them, one
-// recurrent state, a mixture. Their window is 32 tokens; the batch is 64.
+// recurrent state, a mixture. Their window is 32 tokens; the batch is 64. Types of cache are TestMatrix's.
 func TestArchitectures(t *testing.T) {
 	for _, name := range []string{"llama", "gemma3", "mamba2", "qwen35", "lfm2"} {
 		t.Run(name, func(t *testing.T) {
@@ -35,23 +34,6 @@ func TestArchitectures(t *testing.T) {
 			p.BatchTokens, p.UBatchTokens = 64, 64
 			subject := enginetest.Subject{Model: m, Params: p, Exact: true, Prefixes: []int{1, 31, 32, 33, 64, 130, 300}}
 			enginetest.Run(t, func(*testing.T) enginetest.Subject { return subject })
-			for _, kind := range []struct {
-				key, value string
-				flash      bool
-				swaFull    bool
-			}{
-				{"f16", "f16", false, false},
-				{"q8_0", "f16", false, false},
-				{"q8_0", "q8_0", true, false},
-				{"q4_0", "q4_0", true, false},
-				{"f16", "f16", true, true},
-			} {
-				s := subject
-				s.Params.KVTypeK, s.Params.KVTypeV, s.Params.FlashAttention, s.Params.SWAFull = kind.key, kind.value, kind.flash, kind.swaFull
-				t.Run(fmt.Sprintf("keys %s, values %s, flash attention %v, whole window %v", kind.key, kind.value, kind.flash, kind.swaFull), func(t *testing.T) {
-					enginetest.RunRestore(t, func(*testing.T) enginetest.Subject { return s })
-				})
-			}
 		})
 	}
 }

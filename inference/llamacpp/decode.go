@@ -152,6 +152,9 @@ func (s *session) readLogits() error {
 	if err != nil || row == nil || !slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
 		return fault.New(fault.CodeEngineDecodeFailed, "the engine gave no logits")
 	}
+	if slices.ContainsFunc(row, func(x float32) bool { return x != x }) {
+		return fault.New(fault.CodeEngineDecodeFailed, "the engine computed a logit that is no number")
+	}
 	s.scores = append(s.scores[:0], row...)
 	s.logits = s.scores
 	return nil

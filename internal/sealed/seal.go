@@ -132,7 +132,7 @@ func (w *worker) segment(ctx context.Context, src io.ReaderAt, offset int64, wan
 			part = buf[at : at+n]
 		} else {
 			if w.scratch == nil {
-				w.scratch = make([]byte, step)
+				w.scratch = make([]byte, min(step, want.Length))
 			}
 			part = w.scratch[:n]
 		}

@@ -21,6 +21,7 @@ type Config struct {
 	World    learn.World // Params.Threads is what the cases compute with
 	Freeze   func(ctx context.Context, toolsFile string) (*tools.ActiveSet, error)
 	Edge     func(ctx context.Context, args ...string) (Child, error) // runs edge as a process of its own; nil: not at all
+	Serve    func(ctx context.Context) (stop func() error, err error) // starts edge serve for it; nil: not at all
 	Idle     func() int                                               // how many threads edge would choose right now; nil: not asked
 	Dir      string                                                   // an empty folder for tools files and imprints
 	Clock    func() time.Time
@@ -56,6 +57,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 			return nil, err
 		}
 		if round == 0 {
+			if r.Resident, err = b.resident(ctx, calls.on(subjects)); err != nil {
+				b.leave("resident", "%v", err)
+			}
 			if r.Threads, err = b.threads(ctx, subjects[len(subjects)-1]); err != nil {
 				return nil, err
 			}

@@ -48,6 +48,14 @@ func (b *bench) callsOn(subjects []*subject) *calls {
 	return c
 }
 
+// on is the prefix that calls are measured with; the longest where none has tools.
+func (c *calls) on(subjects []*subject) *subject {
+	if c.s == nil {
+		return subjects[len(subjects)-1]
+	}
+	return c.s
+}
+
 // round asks every request in both ways, the other one first each time.
 func (c *calls) round(ctx context.Context, round int) (err error) {
 	if c.s == nil || round > 0 && !c.fits(c.cost) {

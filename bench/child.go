@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 // Child is what one run of edge came to.
 type Child struct {
 	Chat       chat.Turn // of a chat's JSON
+	Served     bool      // edge serve has computed it
 	WallMS     float64   // from the start of the process until its whole output has arrived
 	PeakMemory int64     // bytes; 0 where the system doesn't tell
 }
@@ -38,10 +40,41 @@ func Runner(path string, environ []string) func(ctx context.Context, args ...str
 		if err != nil {
 			return c, fmt.Errorf("edge %s: %w\n%s%s", strings.Join(args, " "), err, out.Bytes(), problems.Bytes())
 		}
-		if err := json.Unmarshal(out.Bytes(), &c.Chat); err != nil {
+		said := struct {
+			*chat.Turn
+			Served *bool `json:"served"`
+		}{&c.Chat, &c.Served}
+		if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 			return c, fmt.Errorf("edge %s: %w", strings.Join(args, " "), err)
 		}
 		return c, nil
+	}
+}
+
+// Server gives a function that starts the program at path as edge serve and waits until it listens.
+func Server(path string, environ []string) func(ctx context.Context) (stop func() error, err error) {
+	return func(ctx context.Context) (func() error, error) {
+		cmd := exec.CommandContext(ctx, path, "serve", "--json")
+		cmd.Env = environ
+		var problems bytes.Buffer
+		cmd.Stderr = &problems
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		if err := json.NewDecoder(out).Decode(&struct{}{}); err != nil {
+			return nil, errors.Join(fmt.Errorf("it said %q", problems.String()), cmd.Wait())
+		}
+		return func() error {
+			if cmd.Process.Signal(os.Interrupt) != nil { // not every system has it
+				cmd.Process.Kill()
+			}
+			cmd.Wait() // however it ends then
+			return nil
+		}, nil
 	}
 }
 

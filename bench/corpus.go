@@ -11,7 +11,7 @@ import (
 // question is what the first token is measured with: a request that is answered in words.
 const question = "Thanks, that was all for today. Have a nice evening, and see you tomorrow morning!"
 
-// example is a request with the arguments of the call that it means.
+// example is a request with the arguments of the call that it means, in canonical JSON.
 type example struct{ prompt, arguments string }
 
 // tool is one tool of the corpus: what its file says, what is learned from, and what is asked.
@@ -29,13 +29,13 @@ func corpus() []tool {
 		{"find_invoice", `invoice: str`, "invoice", "Find an invoice of this year by its number and tell date, amount and state of payment.",
 			[2]example{{"Find invoice 2031", `{"invoice":"2031"}`}, {"Was invoice 884 paid?", `{"invoice":"884"}`}}, example{"Find invoice 1577 for me", `{"invoice":"1577"}`}},
 		{"quote_price", `product: str, pieces: int`, "pieces", "Quote the price of a product for a number of pieces, with the customer's discount.",
-			[2]example{{"What do 20 pieces of the product lamp cost?", `{"product":"lamp","pieces":20}`}, {"Price of 4 pieces of the product chair", `{"product":"chair","pieces":4}`}}, example{"Price of 35 pieces of the product desk", `{"product":"desk","pieces":35}`}},
+			[2]example{{"What do 20 pieces of the product lamp cost?", `{"pieces":20,"product":"lamp"}`}, {"Price of 4 pieces of the product chair", `{"pieces":4,"product":"chair"}`}}, example{"Price of 35 pieces of the product desk", `{"pieces":35,"product":"desk"}`}},
 		{"read_meter", `meter: int, span: Literal["day", "week", "month"] = "day"`, "meter", "Read a meter of the building by its number and tell the use of the last day, week or month.",
 			[2]example{{"Read meter 12", `{"meter":12}`}, {"What did meter 40 use in the last week?", `{"meter":40,"span":"week"}`}}, example{"Read meter 77 of the last month", `{"meter":77,"span":"month"}`}},
 		{"plan_route", `address: str`, "address", "Plan the shortest route for the van to an address, around the streets that are closed.",
 			[2]example{{"Plan a route to 12 Mill Lane", `{"address":"12 Mill Lane"}`}, {"Route the van to 5 Harbour Road", `{"address":"5 Harbour Road"}`}}, example{"Plan a route to 31 Station Street", `{"address":"31 Station Street"}`}},
 		{"book_room", `room: str, hour: int`, "room", "Tell whether a meeting room is free at an hour of today, and which rooms are free beside it.",
-			[2]example{{"Is room Oak free at 14?", `{"room":"Oak","hour":14}`}, {"Room Birch at 9, is it free?", `{"room":"Birch","hour":9}`}}, example{"Is room Maple free at 16?", `{"room":"Maple","hour":16}`}},
+			[2]example{{"Is room Oak free at 14?", `{"hour":14,"room":"Oak"}`}, {"Room Birch at 9, is it free?", `{"hour":9,"room":"Birch"}`}}, example{"Is room Maple free at 16?", `{"hour":16,"room":"Maple"}`}},
 		{"list_parcels", `day: Literal["today", "yesterday"]`, "day", "List the parcels that left the house today or yesterday, with weight, carrier and destination.",
 			[2]example{{"Which parcels left yesterday?", `{"day":"yesterday"}`}, {"List the parcels of today", `{"day":"today"}`}}, example{"List the parcels that left today", `{"day":"today"}`}},
 		{"look_up_person", `person: str`, "person", "Look up a person of the house by name and tell department, telephone number and office hours.",

@@ -24,8 +24,8 @@ func (r *Report) Markdown(w io.Writer) error {
 		t.say("plain / edge: %s ×. From the program's start: validated call %s ms, answer after the tool ran %s ms.", number(c.Ratio), number(c.ProcessCall), number(c.ProcessAnswer))
 	}
 	if x := r.Resident; x != nil {
-		t.head(fmt.Sprintf("Resident engine, %d tokens", x.PrefixTokens), "first token, ms", "suffix alone, ms", "ratio", "client's whole run, ms")
-		t.row(t.figure(x.TTFT, x.Spread["ttft_ms"]), t.figure(x.SuffixOnly, x.Spread["suffix_only_ms"]), number(x.Ratio), t.figure(x.Wall, x.Spread["wall_ms"]))
+		t.head(fmt.Sprintf("Resident engine (edge serve), %d tokens, %d tools, ms", x.PrefixTokens, x.Tools), "client's start to first token", "engine: restore and suffix", "restore", "suffix alone", "engine / suffix", "client / suffix")
+		t.row(t.figure(x.TTFT, x.Spread["ttft_ms"]), t.figure(x.Engine, x.Spread["engine_ms"]), number(x.Restore), t.figure(x.SuffixOnly, x.Spread["suffix_only_ms"]), number(x.EngineRatio), number(x.Ratio))
 	}
 	if len(r.Threads) > 0 {
 		t.head("Threads, tokens per second", "threads", "machine", "prefill", "decode", "")

@@ -97,13 +97,17 @@ type OneCall struct {
 	Right  bool    `json:"right"`
 }
 
-// Resident is a chat with an engine that keeps model and imprint loaded.
+// Resident is a chat that an engine answers which keeps model and imprint loaded (edge serve).
 type Resident struct {
 	PrefixTokens int      `json:"prefix_tokens"`
-	TTFT         *float64 `json:"ttft_ms"` // by the resident engine's clock, from the request
-	Wall         *float64 `json:"wall_ms"` // from the client program's start until the whole output has arrived
+	Tools        int      `json:"tools"`
+	TTFT         *float64 `json:"ttft_ms"`    // from the start of the client program to the first token, its tools file described again
+	Engine       *float64 `json:"engine_ms"`  // of it, to verify, restore and decode the question
+	Restore      *float64 `json:"restore_ms"` // of it, to verify and restore
+	Wall         *float64 `json:"wall_ms"`    // from the start of the client program until its whole output has arrived
 	SuffixOnly   *float64 `json:"suffix_only_ms"`
 	Ratio        *float64 `json:"ttft_to_suffix_only"`
+	EngineRatio  *float64 `json:"engine_to_suffix_only"`
 
 	Spread map[string]Spread `json:"spread"`
 }

@@ -23,11 +23,18 @@ type Work struct {
 	Context     int               `json:"context_tokens"` // room for prefix, request and reply
 	ToolsFile   string            `json:"tools_file"`
 	Imprint     string            `json:"imprint"`
+	Messages    []WorkMessage     `json:"messages"` // what the prefix was rendered from
 	Question    string            `json:"question"`
 	Prefix      []inference.Token `json:"prefix"`
 	Suffix      []inference.Token `json:"suffix"` // the question's
 	Requests    []WorkRequest     `json:"requests"`
 	JSONSchema  json.RawMessage   `json:"json_schema"` // of a call of any of the tools
+}
+
+// WorkMessage is a turn, for programs that render conversations themselves.
+type WorkMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
 }
 
 // WorkRequest is a request for a tool, with the call that it means.
@@ -51,6 +58,9 @@ func WriteWork(ctx context.Context, cfg Config, prefixTokens int) (*Work, error)
 	w := &Work{
 		Schema: "edge.bench_work/v1", Target: prefixTokens, Model: s.world.File.Path, ModelSHA256: s.world.File.SHA256, Threads: s.world.Params.Threads,
 		Context: len(s.prefix) + room, ToolsFile: s.file, Imprint: s.path, Question: question, Prefix: s.prefix, Suffix: s.suffix, Requests: []WorkRequest{},
+	}
+	for _, m := range s.messages {
+		w.Messages = append(w.Messages, WorkMessage{m.Role, m.Content})
 	}
 	if s.set != nil {
 		if w.JSONSchema, err = callSchema(s); err != nil {

@@ -18,21 +18,48 @@ const mustState = 4
 
 // states reports whether an answer keeps both rules.
 func states(answer string, result json.RawMessage, known string) bool {
+	return statesValues(answer, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
+}
+
+// statesValues reports whether an answer has every value of a result, where there are few.
+func statesValues(answer string, result json.RawMessage) bool {
 	values := leaves(result)
-	if len(values) <= mustState {
-		for _, v := range values {
-			if !contains(answer, v.text) {
-				return false
-			}
-		}
-	}
-	told := numbers(known + " " + string(result))
+	return len(values) > mustState || !slices.ContainsFunc(values, func(v leaf) bool { return !contains(answer, v.text) })
+}
+
+// invents gives a number of the answer that isn't among those that the model was told.
+func invents(answer string, told []string) string {
 	for _, n := range numbers(answer) {
 		if !slices.Contains(told, n) {
-			return false
+			return n
 		}
 	}
-	return strings.TrimSpace(answer) != ""
+	return ""
+}
+
+// patience is how many words an answer may take until it has stated a result of few values.
+const patience = 40
+
+// hopeless reports whether an answer that is being written can't become one that keeps both rules: it has a number that
+// nobody told, says a sentence again, or goes on and on without coming to the result. The last word may still grow.
+func hopeless(sofar string, result json.RawMessage, told []string) bool {
+	end := strings.LastIndexFunc(sofar, unicode.IsSpace)
+	if end < 0 {
+		return false
+	}
+	sofar = sofar[:end]
+	return invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, result)
+}
+
+// repeats reports whether text ends with a sentence or a line that it had before.
+func repeats(text string) bool {
+	const short = 12 // "Yes." may be said twice
+	parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?\n", r) })
+	if len(parts) < 2 {
+		return false
+	}
+	last := strings.TrimSpace(parts[len(parts)-1])
+	return len(last) >= short && slices.ContainsFunc(parts[:len(parts)-1], func(p string) bool { return strings.TrimSpace(p) == last })
 }
 
 // leaf is one value of a result with the names that lead to it.
@@ -162,10 +189,12 @@ func sentence(tool string, result json.RawMessage) string {
 
 // watch follows a reply while it is written.
 type watch struct {
-	limit int          // tokens of an answer; a call may be longer
-	pass  func(string) // hears answers; may be nil
-	stop  func() bool  // the user's; may be nil
+	limit int                     // tokens of an answer; a call may be longer
+	pass  func(string)            // hears answers; may be nil
+	stop  func() bool             // the user's; may be nil
+	vain  func(sofar string) bool // whether an answer that has come so far is in vain; may be nil
 
+	text        strings.Builder
 	began, call bool
 	asked       int  // tokens that were begun
 	full        bool // the limit ended the reply
@@ -178,11 +207,15 @@ func (w *watch) hear(text string) {
 	if !w.call && w.pass != nil {
 		w.pass(text)
 	}
+	w.text.WriteString(text)
 }
 
 // ends is asked before every token.
 func (w *watch) ends() bool {
 	if w.stop != nil && w.stop() {
+		return true
+	}
+	if w.vain != nil && !w.call && w.vain(w.text.String()) {
 		return true
 	}
 	w.asked++

@@ -60,6 +60,7 @@ type Chat struct {
 	prefix   []inference.Token      // what head comes to
 	messages []chattemplate.Message // head and the conversation since
 	session  inference.Session
+	ahead    chan made // a session that is being made; nil: none
 	params   inference.Params
 	through  int  // index of the last message whose content the session holds; −1: only the prefix, or nothing
 	restored bool // the session began with the imprint
@@ -93,11 +94,13 @@ func Open(ctx context.Context, cfg Config) (*Chat, error) {
 	c := &Chat{cfg: cfg, through: -1, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))}
 	var err error
 	if cfg.Imprint != nil {
+		c.early(ctx, cfg.Imprint.Header().Tokens+askRoom+turnRoom)
 		err = c.admit(ctx)
 	} else if c.head, err = learn.Contract(c.set(), cfg.Profile, nil); err == nil {
 		c.prefix, err = cfg.World.Renderer.Prefix(c.head)
 	}
 	if err != nil {
+		c.Close()
 		return nil, err
 	}
 	c.messages = c.head
@@ -154,6 +157,41 @@ func (c *Chat) live() ([]inference.Token, []chattemplate.Message, error) {
 	return nil, nil, renderErr
 }
 
+// made is a session that was begun ahead.
+type made struct {
+	params  inference.Params
+	session inference.Session
+	err     error
+}
+
+// early makes an empty session while the gate is at work: both take a moment, on different cores. Nothing gets into it
+// before the gate has spoken.
+func (c *Chat) early(ctx context.Context, room int) {
+	p := c.cfg.World.Params
+	var err error
+	if p.ContextTokens, err = c.fit(room); err != nil {
+		return // whoever needs it will say so
+	}
+	c.ahead = make(chan made, 1)
+	go func() {
+		session, err := c.cfg.World.Model.NewSession(ctx, p)
+		c.ahead <- made{p, session, err}
+	}()
+}
+
+// fresh gives an empty session with the chat's parameters: the one that was made ahead, if it has them.
+func (c *Chat) fresh(ctx context.Context) (inference.Session, error) {
+	if c.ahead != nil {
+		early := <-c.ahead
+		c.ahead = nil
+		if early.err != nil || early.params == c.params {
+			return early.session, early.err
+		}
+		early.session.Close()
+	}
+	return c.cfg.World.Model.NewSession(ctx, c.params)
+}
+
 // begin makes the session, with the imprint's state or with the decoded contract.
 func (c *Chat) begin(ctx context.Context, room int) (err error) {
 	if c.session != nil {
@@ -163,7 +201,7 @@ func (c *Chat) begin(ctx context.Context, room int) (err error) {
 	if c.params.ContextTokens, err = c.fit(room); err != nil {
 		return err
 	}
-	if c.session, err = c.cfg.World.Model.NewSession(ctx, c.params); err != nil {
+	if c.session, err = c.fresh(ctx); err != nil {
 		return err
 	}
 	c.through = -1
@@ -241,6 +279,12 @@ func (c *Chat) reserve(ctx context.Context, more int) error {
 
 // Close frees the session.
 func (c *Chat) Close() error {
+	if c.ahead != nil {
+		if early := <-c.ahead; early.session != nil {
+			early.session.Close()
+		}
+		c.ahead = nil
+	}
 	if c.session == nil {
 		return nil
 	}

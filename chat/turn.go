@@ -290,6 +290,11 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 	if _, about := t.recall(); len(t.out.ToolCalls) == 0 && !about {
 		w.pass = t.cfg.OnText
 	}
+	if n := len(t.out.ToolCalls); n > 0 {
+		result := t.out.ToolCalls[n-1].Result
+		told := numbers(t.known() + " " + string(result))
+		w.vain = func(sofar string) bool { return hopeless(sofar, result, told) }
+	}
 	d.OnText, d.Stop = w.hear, w.ends
 	d.MaxTokens = min(d.MaxTokens, t.params.ContextTokens-t.session.Position())
 	out, err := t.replier.Write(ctx, t.session, plan, d)

@@ -65,8 +65,8 @@ func LearnArguments(set *tools.ActiveSet, examples []Example) *Arguments {
 				numbers++
 			}
 		}
-		for _, name := range t.ArgumentOrder() {
-			p := &parameter{name: name, required: slices.Contains(schema.Required, name), about: about, alone: numbers == 1}
+		for i, name := range t.ArgumentOrder() {
+			p := &parameter{name: name, required: slices.Contains(schema.Required, name), about: about, alone: numbers == 1, place: i}
 			p.learn(schema.Properties[name], t.Description, known.lessons)
 			known.parameters = append(known.parameters, p)
 		}

@@ -62,10 +62,16 @@ func (p *parameter) extend(from []assignment, request string, words []word, fami
 	return next[:min(len(next), beam*4)]
 }
 
+// few is up to how many examples what a stretch looks like counts beside them: one or two say little.
+const few = 2
+
 // score is the log-odds of a stretch being right.
 func (p *parameter) score(words []word, s stretch) float64 {
-	if p.untaught && (p.counts.nRight == 0 || !p.required) {
+	switch {
+	case p.untaught && (p.counts.nRight == 0 || !p.required):
 		return p.untaughtScore(words, s)
+	case p.given <= few && (p.source == span || p.source == list):
+		return p.counts.score(p.features(words, s)) + max(p.untaughtScore(words, s), -few)
 	}
 	return p.counts.score(p.features(words, s))
 }

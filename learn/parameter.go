@@ -40,6 +40,7 @@ type parameter struct {
 	boolean  bool
 	about    map[string]bool   // stems of what the tool says of itself
 	alone    bool              // the only number of its tool
+	place    int               // among the tool's parameters
 	reader   reader            // of a copied value
 	values   []json.RawMessage // of a closed set
 	counts   counts

@@ -57,14 +57,15 @@ const (
 	perWord      = 0.1 // the longer of two stretches
 	likeType     = 3.5 // a number or a moment where one is asked for
 	nameBeside   = 1.0
-	nameReach    = 4 // words
+	nameReach    = 4     // words
+	inOrder      = 0.001 // per place of a parameter and of a word: of equal assignments the one in order has most
 )
 
-// untaughtScore judges a stretch by what it looks like, and by whether the parameter's name stands beside it. Among
-// equals the first parameter gets the first one.
+// untaughtScore judges a stretch by what it looks like, and by whether the parameter's name stands beside it.
 func (p *parameter) untaughtScore(words []word, s stretch) float64 {
-	score := p.nameBeside(words, s)
-	reason := score > 0 || p.source == figure && p.alone || p.source == span && quotation(words[s.i:s.j]) == "whole"
+	near := p.nameBeside(words, s)
+	score := near + inOrder*float64(p.place*s.i)
+	reason := near > 0 || p.source == figure && p.alone || p.source == span && quotation(words[s.i:s.j]) == "whole"
 	if !p.required && !reason {
 		return never
 	}
@@ -73,6 +74,9 @@ func (p *parameter) untaughtScore(words []word, s stretch) float64 {
 		return score + p.textLooks(words, s)
 	case list:
 		return score + p.listLooks(words, s)
+	}
+	if !p.required && near == 0 {
+		return score + likeNumber // the year of a date that another parameter asks for is none
 	}
 	return score + likeType
 }

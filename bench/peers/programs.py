@@ -75,39 +75,39 @@ class Edge:
         return out
 
 
-class LlamaServer:
-    """llama-server, restarted; the slot restored from its file."""
+class Server:
+    """A server of one's own on a free port."""
 
-    name, verifies = "llama-server", False
+    ready = "/health"
 
-    def __init__(self, built, work, folder):
-        self.built, self.work, self.folder = built, work, folder
+    def __init__(self, work, folder):
+        self.work, self.folder = work, folder
         self.process = self.port = None
-
-    def command(self):
-        threads = str(self.work["threads"])
-        return [
-            self.built.server, "-m", self.work["model"], "-c", str(self.work["context_tokens"]), "-t", threads, "-tb", threads, "-b", "512", "-ub", "512",
-            "-fa", "on", "-np", "1", "--fit", "off", "--no-warmup", "--cache-ram", "0", "--slot-save-path", self.folder, "--host", "127.0.0.1", "--port", str(self.port),
-        ]
 
     def start(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
-        self.log = open(os.path.join(self.folder, "llama-server.log"), "ab")
-        self.process = subprocess.Popen(self.command(), stdout=self.log, stderr=self.log)
+        self.log = open(os.path.join(self.folder, self.name + ".log"), "ab")
+        self.process = subprocess.Popen(self.command(), env=self.environment(), stdout=self.log, stderr=self.log)
         end = now() + 120_000
         while now() < end:
             if self.process.poll() is not None:
-                raise RuntimeError(f"llama-server ended with {self.process.returncode}: see {self.log.name}")
+                raise RuntimeError(f"{self.name} ended with {self.process.returncode}: {self.last_words()}")
             try:
-                if self.request("GET", "/health")[0] == 200:
+                if self.request("GET", self.ready)[0] == 200:
                     return
             except OSError:
                 pass
             time.sleep(0.002)
-        raise RuntimeError("llama-server didn't get ready")
+        raise RuntimeError(f"{self.name} didn't get ready")
+
+    def environment(self):
+        return None
+
+    def last_words(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as f:
+            return f.read()[-300:].strip()
 
     def stop(self):
         if self.process:
@@ -121,15 +121,33 @@ class LlamaServer:
         try:
             c.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
             r = c.getresponse()
-            return r.status, json.loads(r.read() or b"null")
+            raw = r.read()
+            return r.status, json.loads(raw) if raw[:1] in (b"{", b"[") else raw.decode()
         finally:
             c.close()
 
     def post(self, path, body):
         status, answer = self.request("POST", path, body)
         if status != 200:
-            raise RuntimeError(f"llama-server {path}: {status}: {answer}")
+            raise RuntimeError(f"{self.name} {path}: {status}: {answer}")
         return answer
+
+
+class LlamaServer(Server):
+    """llama-server, restarted; the slot restored from its file."""
+
+    name, verifies = "llama-server", False
+
+    def __init__(self, built, work, folder):
+        super().__init__(work, folder)
+        self.built = built
+
+    def command(self):
+        threads = str(self.work["threads"])
+        return [
+            self.built.server, "-m", self.work["model"], "-c", str(self.work["context_tokens"]), "-t", threads, "-tb", threads, "-b", "512", "-ub", "512",
+            "-fa", "on", "-np", "1", "--fit", "off", "--no-warmup", "--cache-ram", "0", "--slot-save-path", self.folder, "--host", "127.0.0.1", "--port", str(self.port),
+        ]
 
     def complete(self, tokens, **options):
         return self.post("/completion", {"prompt": tokens, "temperature": 0, "cache_prompt": True, "id_slot": 0, **options})
@@ -205,3 +223,54 @@ class LlamaCppPython:
             c = json.loads(line)
             out["calls"].append({"ms": c["call_ms"], "drawn": c["drawn"], "forced": 0, **check(c["text"], request, self.work["json_schema"])})
         return out
+
+
+class Ollama(Server):
+    """The ollama on the PATH, with a server and a folder of models of its own. It keeps no state over a restart: what it has
+    is a warm model, whose cache the calls find."""
+
+    name, verifies, ready = "ollama", False, "/api/version"
+
+    def __init__(self, program, work, folder):
+        super().__init__(work, folder)
+        self.program = program
+
+    def command(self):
+        return [self.program, "serve"]
+
+    def environment(self):
+        return {**os.environ, "OLLAMA_HOST": f"127.0.0.1:{self.port}", "OLLAMA_MODELS": os.path.join(self.folder, "ollama")}
+
+    def prepare(self):
+        """Imports the model file."""
+        modelfile = os.path.join(self.folder, "Modelfile")
+        with open(modelfile, "w", encoding="utf-8") as f:
+            f.write(f"FROM {self.work['model']}\n")
+        self.start()
+        try:
+            done = subprocess.run([self.program, "create", "edge-bench", "-f", modelfile], env=self.environment(), capture_output=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"ollama create: {done.stderr.decode()[-300:]}")
+        finally:
+            self.stop()
+
+    def chat(self, prompt, predict, **more):
+        options = {"temperature": 0, "num_predict": predict, "num_thread": self.work["threads"], "num_ctx": self.work["context_tokens"]}
+        messages = [*self.work["messages"], {"role": "user", "content": prompt}]
+        return self.post("/api/chat", {"model": "edge-bench", "messages": messages, "stream": False, "options": options, **more})
+
+    def run(self):
+        start = now()
+        self.start()
+        try:
+            answer = self.chat(self.work["question"], 1)
+            out = {"first_ms": now() - start, "restore_ms": None, "restored": 0, "decoded": answer["prompt_eval_count"], "calls": []}
+            for request in self.work["requests"]:
+                self.chat(self.work["question"], 1)  # so that what comes next finds the prefix and nothing of itself
+                start = now()
+                answer = self.chat(request["prompt"], 128, format=self.work["json_schema"])
+                verdict = check(answer["message"]["content"], request, self.work["json_schema"])
+                out["calls"].append({"ms": now() - start, "drawn": answer["eval_count"], "forced": 0, **verdict})
+            return out
+        finally:
+            self.stop()

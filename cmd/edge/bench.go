@@ -66,7 +66,7 @@ func (a *app) benchCommand() *cobra.Command {
 }
 
 // quickBudget leaves a few of the 40 seconds for what was begun before it was over.
-const quickBudget = 33 * time.Second
+const quickBudget = 31 * time.Second
 
 func (f *benchFlags) validate() error {
 	if f.runs == 0 {
@@ -221,8 +221,9 @@ func (a *app) benchStage(ctx context.Context, f *benchFlags, model string) (_ *b
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return nil, cfg, err
 	}
+	environ := bench.Environment(a.environ, s.dir)
 	cfg = bench.Config{
-		World: s.world.World, Freeze: a.benchTools, Edge: bench.Runner(self, bench.Environment(a.environ, s.dir)), Idle: idleThreads, Dir: work, Clock: time.Now,
+		World: s.world.World, Freeze: a.benchTools, Edge: bench.Runner(self, environ), Serve: bench.Server(self, environ), Idle: idleThreads, Dir: work, Clock: time.Now,
 		Progress: a.benchProgress, Prefixes: f.prefixes, Threads: f.threads, Runs: f.runs, Brief: f.quick,
 	}
 	if len(cfg.Threads) == 0 {

@@ -41,6 +41,7 @@ type Renderer struct {
 	tok      inference.Tokenizer
 	info     inference.ModelInfo
 	merge    bool // the template takes no system turn: its text goes before the first user turn's
+	memo     memo
 }
 
 // New compiles the model's template and tries it on small conversations.
@@ -189,7 +190,7 @@ func (r *Renderer) Prefix(messages []Message) ([]inference.Token, error) {
 func (r *Renderer) tokenize(parts []fragment) ([]inference.Token, error) {
 	var all []inference.Token
 	for _, p := range parts {
-		tokens, err := r.tok.Tokenize(p.text, p.message < 0)
+		tokens, err := r.memo.tokenize(r.tok, text{p.text, p.message < 0})
 		if err != nil {
 			return nil, err
 		}

@@ -20,11 +20,19 @@ type Options struct {
 	Temperature float64           // 0: the most likely token
 	Random      *rand.Rand        // needed where Temperature > 0
 	OnText      func(string)      // hears the text as it comes, whole characters at a time; may be nil
-	First       func()            // called when the first token is there; may be nil
+	First       func()            // called when the first token is there, drawn or forced; may be nil
 	Stop        func() bool       // asked before every token; true ends the generation; may be nil
 	// Forced is text that the reply starts with. It is decoded in one batch instead of being drawn token by token; its
 	// last token is left to be drawn, since the model may join it with what follows.
 	Forced string
+}
+
+// first tells that there is a token, once.
+func (o *Options) first() {
+	if o.First != nil {
+		o.First()
+		o.First = nil
+	}
 }
 
 // Result of one generation.
@@ -44,7 +52,7 @@ func Text(ctx context.Context, tok inference.Tokenizer, s inference.Session, o O
 	var r Result
 	out := writer{on: o.OnText}
 	if o.Forced != "" {
-		if err := force(ctx, tok, s, o, &r, &out); err != nil {
+		if err := force(ctx, tok, s, &o, &r, &out); err != nil {
 			return r, err
 		}
 	}
@@ -58,10 +66,7 @@ func Text(ctx context.Context, tok inference.Tokenizer, s inference.Session, o O
 			r.Text = out.all()
 			return r, err
 		}
-		if o.First != nil {
-			o.First()
-			o.First = nil
-		}
+		o.first()
 		if tok.IsEnd(t) {
 			r.Ended = true
 			break
@@ -80,7 +85,7 @@ func Text(ctx context.Context, tok inference.Tokenizer, s inference.Session, o O
 	return r, nil
 }
 
-func force(ctx context.Context, tok inference.Tokenizer, s inference.Session, o Options, r *Result, out *writer) error {
+func force(ctx context.Context, tok inference.Tokenizer, s inference.Session, o *Options, r *Result, out *writer) error {
 	tokens, err := tok.Tokenize(o.Forced, false)
 	if err != nil {
 		return err
@@ -102,6 +107,7 @@ func force(ctx context.Context, tok inference.Tokenizer, s inference.Session, o 
 	if r.Forced = len(tokens); r.Forced == 0 {
 		return nil
 	}
+	o.first()
 	return s.Decode(ctx, inference.Batch{Tokens: tokens})
 }
 

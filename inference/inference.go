@@ -52,11 +52,12 @@ type ModelInfo struct {
 // recurrent state is of all tokens at once, and a sliding window forgets rows that an earlier layer would need.
 func (m ModelInfo) Layered() bool { return !m.Recurrent && !m.Hybrid && m.SlidingWindow == 0 }
 
-// Params are a session's parameters. All but ContextTokens and Threads change the bytes of a state, so they belong to
+// Params are a session's parameters. All but ContextTokens, Threads and Adapt change the bytes of a state, so they belong to
 // an imprint's identity.
 type Params struct {
 	ContextTokens  int // positions to make room for
 	Threads        int
+	Adapt          bool   // compute with fewer threads, down to one, while other programs need the cores
 	BatchTokens    int    // n_batch
 	UBatchTokens   int    // n_ubatch; another value gives other bits
 	KVTypeK        string // f16, q8_0, q4_0

@@ -36,7 +36,6 @@ type app struct {
 	started  time.Time
 	json     bool
 	terminal bool // err is a terminal
-	threads  int  // that were idle when the program started, before it kept any busy itself
 
 	served  *served // nil in a process of its own
 	home    home.Dir
@@ -44,7 +43,7 @@ type app struct {
 }
 
 func newApp(args []string, in io.Reader, out, err io.Writer, environ []string) *app {
-	a := &app{args: args, in: in, out: out, err: err, environ: environ, started: time.Now(), threads: idleThreads()}
+	a := &app{args: args, in: in, out: out, err: err, environ: environ, started: time.Now()}
 	a.json = slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 	if f, ok := err.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))

@@ -12,6 +12,7 @@ import (
 
 	"edge/bench"
 	"edge/internal/atomicfile"
+	"edge/internal/cores"
 	"edge/internal/fault"
 	"edge/models"
 	"edge/runner"
@@ -223,7 +224,7 @@ func (a *app) benchStage(ctx context.Context, f *benchFlags, model string) (_ *b
 	}
 	environ := bench.Environment(a.environ, s.dir)
 	cfg = bench.Config{
-		World: s.world.World, Freeze: a.benchTools, Edge: bench.Runner(self, environ), Serve: bench.Server(self, environ), Idle: idleThreads, Dir: work, Clock: time.Now,
+		World: s.world.World, Freeze: a.benchTools, Edge: bench.Runner(self, environ), Serve: bench.Server(self, environ), Idle: cores.Idle, Dir: work, Clock: time.Now,
 		Progress: a.benchProgress, Prefixes: f.prefixes, Threads: f.threads, Runs: f.runs, Brief: f.quick,
 	}
 	if len(cfg.Threads) == 0 {

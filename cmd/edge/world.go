@@ -12,6 +12,7 @@ import (
 	"edge/inference/chattemplate"
 	"edge/inference/llamacpp"
 	"edge/inference/llamacpp/libffi"
+	"edge/internal/cores"
 	"edge/internal/digest"
 	"edge/internal/fault"
 	"edge/learn"
@@ -29,7 +30,7 @@ type engineFlags struct {
 
 func (f *engineFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.model, "model", models.DefaultModel, "catalogue name, path to a .gguf, or hf.co/ORG/REPO:QUANT")
-	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: EDGE_THREADS, or the cores that are idle)")
+	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: EDGE_THREADS, or the cores that other programs leave, followed while it runs)")
 	c.Flags().IntVar(&f.ubatch, "ubatch", 0, "tokens per computation step; part of an imprint's identity")
 	c.Flags().StringVar(&f.kv, "kv", "f16", "type of the model's state: f16, q8_0 or q4_0; part of an imprint's identity")
 	c.Flags().BoolVar(&f.noFlash, "no-flash-attention", false, "compute attention the plain way; part of an imprint's identity")
@@ -145,7 +146,7 @@ func (f engineFlags) params(a *app) (inference.Params, error) {
 		p.Threads = n
 	}
 	if p.Threads == 0 {
-		p.Threads = a.threads
+		p.Threads, p.Adapt = cores.Physical(), true
 	}
 	if p.Threads < 1 || p.Threads > 512 {
 		return p, fault.New(fault.CodeInvalidArguments, "--threads %d is out of range", p.Threads)

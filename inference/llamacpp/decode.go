@@ -121,6 +121,7 @@ func (s *session) decodePart(ctx context.Context, part []inference.Token, out ou
 			return fault.New(fault.CodeEngineDecodeFailed, "fill batch: %w", err)
 		}
 	}
+	s.adapt()
 	// int32_t llama_decode(ctx, batch): 0 ok, 1 no room in the cache, 2 aborted, < 0 fatal. The binding's error is nil
 	// for all of them.
 	code, err := llama.Decode(s.handle, s.batch)
@@ -143,6 +144,17 @@ func (s *session) decodePart(ctx context.Context, part []inference.Token, out ou
 	s.position += len(part)
 	s.decoded += len(part)
 	return nil
+}
+
+// adapt has the next computation use as many threads as there are cores for: their number changes no bit.
+func (s *session) adapt() {
+	if !s.params.Adapt {
+		return
+	}
+	if n := min(s.params.Threads, s.model.engine.watch.Free()); n != s.threads {
+		llama.SetNThreads(s.handle, int32(n), int32(n))
+		s.threads = n
+	}
 }
 
 // readLogits copies float * llama_get_logits_ith(ctx, −1), the last output's: the engine's own buffer dies with the

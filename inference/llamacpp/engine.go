@@ -19,6 +19,7 @@ import (
 	"github.com/hybridgroup/yzma/pkg/llama"
 
 	"edge/inference"
+	"edge/internal/cores"
 	"edge/internal/digest"
 	"edge/internal/fault"
 )
@@ -35,6 +36,7 @@ type Engine struct {
 	info   inference.EngineInfo
 	log    *logTail
 	aborts *abortSlots
+	watch  *cores.Watch
 	loads  sync.Mutex // llama.cpp's loader isn't reentrant with regard to its log
 	closed bool
 }
@@ -58,7 +60,7 @@ func Open(cfg Config) (_ *Engine, err error) {
 	if err := llama.Load(cfg.Dir); err != nil {
 		return nil, fault.New(fault.CodeEngineLoadFailed, "open engine in %s: %w", cfg.Dir, err)
 	}
-	e := &Engine{log: newLogTail(), aborts: newAbortSlots()}
+	e := &Engine{log: newLogTail(), aborts: newAbortSlots(), watch: cores.NewWatch()}
 	llama.LogSet(e.log.callback)
 	llama.BackendInit()
 	if err := llama.GGMLBackendLoadAllFromPath(cfg.Dir); err != nil {

@@ -38,6 +38,7 @@ type session struct {
 	batch    llama.Batch
 	position int
 	decoded  int
+	threads  int       // that the context was last told to use
 	scores   []float32 // the room that logits uses, kept between calls
 	logits   []float32
 	hidden   [][]float32
@@ -61,7 +62,7 @@ func newSession(ctx context.Context, m *Model, p inference.Params) (*session, er
 	if limit := m.info.ContextLength; limit > 0 && p.ContextTokens > limit {
 		return nil, fault.New(fault.CodeContextFull, "%d tokens are needed, and the model's context holds %d", p.ContextTokens, limit)
 	}
-	s := &session{model: m, params: p, work: make(chan func()), gone: make(chan struct{})}
+	s := &session{model: m, params: p, threads: p.Threads, work: make(chan func()), gone: make(chan struct{})}
 	s.slot, s.abort = m.engine.aborts.take()
 
 	c := llama.ContextDefaultParams()

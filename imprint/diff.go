@@ -37,6 +37,8 @@ func (h Header) fields() []Field {
 		add(strconv.FormatInt(s.Length, 10), "sections.%s.length", s.Name)
 		add(s.BLAKE3.String(), "sections.%s.blake3", s.Name)
 	}
+	add(number(h.Quality.MeanKL), "quality.mean_kl")
+	add(strconv.Itoa(h.Quality.Positions), "quality.positions")
 	add(h.BakedOn.OS, "baked_on.os")
 	add(h.BakedOn.Arch, "baked_on.arch")
 	add(h.BakedOn.CPU, "baked_on.cpu")

@@ -45,6 +45,8 @@ type Header struct {
 	Identity Identity `json:"identity"`
 	// BakedOn tells where the state was computed. Nothing is compared with it.
 	BakedOn Platform `json:"baked_on"`
+	// Quality says what a cache of less than 16 bits costs. Nothing is compared with it.
+	Quality Quality `json:"quality"`
 	// Tokens is how many tokens the state stands for.
 	Tokens int `json:"tokens"`
 	// Layers are the parts that the prefix and its state consist of, in their order; their tokens add up to Tokens. Layers
@@ -61,6 +63,21 @@ type Platform struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
 	CPU  string `json:"cpu"`
+}
+
+// Quality is how far the next-token distributions behind a state are from those behind one of type f16: the mean
+// Kullback-Leibler divergence, in nats, over so many positions. A state of type f16 has 0 of 0.
+type Quality struct {
+	MeanKL    float64 `json:"mean_kl"`
+	Positions int     `json:"positions"`
+}
+
+func (q Quality) check(p Params) error {
+	plain := p.KVTypeK == "f16" && p.KVTypeV == "f16"
+	if !(q.MeanKL >= 0 && q.MeanKL < math.MaxFloat64) || q.Positions < 0 || q.Positions > math.MaxInt32 || (q.Positions == 0 || plain) && q != (Quality{}) {
+		return fmt.Errorf("a mean_kl of %v over %d positions", q.MeanKL, q.Positions)
+	}
+	return nil
 }
 
 // Layer is one part of the prefix. Its name is 1 to 32 letters a to z.
@@ -161,6 +178,9 @@ func (h Header) check() error {
 	}
 	if err := h.Identity.Check(); err != nil {
 		return fmt.Errorf("identity: %w", err)
+	}
+	if err := h.Quality.check(h.Identity.Params); err != nil {
+		return fmt.Errorf("quality: %w", err)
 	}
 	if err := h.checkLayers(); err != nil {
 		return fmt.Errorf("layers: %w", err)

@@ -56,6 +56,7 @@ func full() imprint.Content {
 	return imprint.Content{
 		Identity: identity(tokens),
 		BakedOn:  imprint.Platform{OS: "linux", Arch: "amd64", CPU: "AVX512"},
+		Quality:  imprint.Quality{MeanKL: 0.0058, Positions: 64},
 		Tokens:   tokens,
 		Learned:  pattern(7, 100),
 		State:    sealed.Fresh(pattern(0, 100), len(tokens)),

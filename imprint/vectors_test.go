@@ -180,6 +180,12 @@ func vectorFiles(t *testing.T) (vectors []vector, contents map[string][]byte) {
 	}))
 	add("layers_count", malformed, "header", "the layer disagrees with tokens", rehead(func(h object) { h["layers"].([]any)[0].(object)["tokens"] = 2 }))
 	add("layers_none", malformed, "header", "no layer", rehead(func(h object) { h["layers"] = []any{} }))
+	qualityOf := func(h object) object { return h["quality"].(object) }
+	add("quality_negative", malformed, "header", "a mean_kl below 0", rehead(func(h object) { qualityOf(h)["mean_kl"] = -0.5 }))
+	add("quality_of_nothing", malformed, "header", "a mean_kl over no positions", rehead(func(h object) { qualityOf(h)["positions"] = 0 }))
+	add("quality_of_f16", malformed, "header", "a measured state of type f16", rehead(func(h object) {
+		identityOf(h)["params"].(object)["kv_type_v"] = "f16"
+	}))
 	add("segment_size", malformed, "header", "another segment size", rehead(func(h object) { h["segment_size"] = 1 << 20 }))
 	add("segments_too_many", malformed, "header", "a segment more than the length has", rehead(func(h object) {
 		s := section(h, 1)

@@ -22,6 +22,7 @@ type Content struct {
 	// Identity is what all of it depends on. Its PrefixSHA256 is that of Tokens; zero is filled in.
 	Identity Identity
 	BakedOn  Platform
+	Quality  Quality // zero for a state of type f16, and where nothing was measured
 	// Tokens is the prefix, at least one token; State stands for exactly these.
 	Tokens []uint32
 	// Learned may be empty; Identity.LearnedVersion goes with it.
@@ -61,6 +62,7 @@ func (c Content) compose() (*image, error) {
 		Format:      Format,
 		Identity:    c.Identity.clone(),
 		BakedOn:     c.BakedOn,
+		Quality:     c.Quality,
 		Tokens:      len(c.Tokens),
 		SegmentSize: sealed.SegmentSize,
 	}

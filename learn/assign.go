@@ -1,6 +1,9 @@
 package learn
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // assignment is a choice of stretches for several parameters that don't share a word.
 type assignment struct {
@@ -20,7 +23,7 @@ func (a *Arguments) assign(tool string, request string, words []word) assignment
 			beams = p.extend(beams, request, words, func(s stretch) float64 { return a.outer.weigh(known[s.i:s.j]) })
 		}
 	}
-	return slices.MaxFunc(beams, func(x, y assignment) int { return compare(x.score, y.score) })
+	return slices.MaxFunc(beams, func(x, y assignment) int { return cmp.Compare(x.score, y.score) })
 }
 
 // extend gives every assignment each good stretch for p that is still free, and for an optional parameter also none.
@@ -38,7 +41,7 @@ func (p *parameter) extend(from []assignment, request string, words []word, fami
 		}
 		found = append(found, scored{s, own + familiar(s), own})
 	}
-	slices.SortStableFunc(found, func(x, y scored) int { return compare(y.score, x.score) })
+	slices.SortStableFunc(found, func(x, y scored) int { return cmp.Compare(y.score, x.score) })
 	found = found[:min(len(found), beam)]
 	var next []assignment
 	for _, base := range from {
@@ -58,7 +61,7 @@ func (p *parameter) extend(from []assignment, request string, words []word, fami
 			next = append(next, base)
 		}
 	}
-	slices.SortStableFunc(next, func(x, y assignment) int { return compare(y.score, x.score) })
+	slices.SortStableFunc(next, func(x, y assignment) int { return cmp.Compare(y.score, x.score) })
 	return next[:min(len(next), beam*4)]
 }
 
@@ -74,16 +77,6 @@ func (p *parameter) score(words []word, s stretch) float64 {
 		return p.counts.score(p.features(words, s)) + max(p.untaughtScore(words, s), -few)
 	}
 	return p.counts.score(p.features(words, s))
-}
-
-func compare(x, y float64) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 func (a assignment) overlaps(s stretch) bool {

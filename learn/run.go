@@ -20,8 +20,8 @@ type Request struct {
 	Report Reporter // may be nil
 }
 
-// Reporter hears how a run goes on. Stage is "prefix", "examples" or "evaluation"; done and total count tokens in the
-// first and requests in the others.
+// Reporter hears how a run goes on. Stage is "prefix", "quality" (only where the cache has less than 16 bits), "examples"
+// or "evaluation"; done and total count tokens in the first two and requests in the others.
 type Reporter func(stage string, done, total int)
 
 // Result is a learning run's outcome: what to write, and what to say of it.
@@ -114,7 +114,7 @@ func (r *run) prefix(ctx context.Context) (err error) {
 	}
 	r.restore = restoring(r.state)
 	r.result.Timings.PrefillMS = ms(r.Clock().Sub(start))
-	return nil
+	return r.quality(ctx)
 }
 
 // learn trains the head on the examples' hidden states, each after a restore, as a chat will see them.

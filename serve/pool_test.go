@@ -250,6 +250,35 @@ func TestAnothersSessionIsANewOne(t *testing.T) {
 	}
 }
 
+// Only an imprint's state is put into a session ahead: never a conversation's, though a chat restores those too.
+func TestNoConversationIsKept(t *testing.T) {
+	h := newHouse(t, fake.Options{})
+	w, release := h.world(key("a"))
+	defer release()
+	p := w.Params
+	p.ContextTokens = 256
+	s, err := w.Model.NewSession(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Decode(t.Context(), inference.Batch{Tokens: []inference.Token{70, 71, 72}}); err != nil {
+		t.Fatal(err)
+	}
+	said, err := s.SaveState(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Reset(t.Context()), s.RestoreState(t.Context(), said)); err != nil {
+		t.Fatal(err)
+	}
+	before := h.engine.Stats().Restores
+	s.Close()
+	h.pool.Settle()
+	if got := h.engine.Stats().Restores; got != before {
+		t.Error("the conversation was restored into the session that is kept for the next chat")
+	}
+}
+
 // The second chat on an imprint finds its state standing: nothing is read, digested or restored for it.
 func TestSecondChatFindsTheImprintStanding(t *testing.T) {
 	h := newHouse(t, fake.Options{})

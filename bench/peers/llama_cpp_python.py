@@ -57,14 +57,12 @@ def main():
     llama.eval(work["suffix"])
     llama.sample(temp=0.0)
     say({"restore_ms": restored - start, "restored": state.n_tokens, "decoded": llama.n_tokens - state.n_tokens})
-    if work["requests"]:
+    for request in work["requests"]:
+        llama.load_state(state)
         grammar = LlamaGrammar.from_json_schema(json.dumps(work["json_schema"]), verbose=False)
-        for request in work["requests"]:
-            llama.load_state(state)
-            grammar.reset()
-            start = now()
-            text, drawn = call(llama, request, grammar)
-            say({"text": text, "call_ms": now() - start, "drawn": drawn})
+        start = now()
+        text, drawn = call(llama, request, grammar)
+        say({"text": text, "call_ms": now() - start, "drawn": drawn})
 
 
 main()

@@ -111,6 +111,7 @@ type imprintShow struct {
 	Tokens       int              `json:"tokens"`
 	PayloadBytes int64            `json:"payload_bytes"`
 	Layers       []imprintLayer   `json:"layers"`
+	Quality      imprint.Quality  `json:"quality"`
 	Identity     []imprint.Field  `json:"identity"`
 	BakedOn      imprint.Platform `json:"baked_on"`
 }
@@ -139,7 +140,7 @@ func (a *app) imprintShowCommand() *cobra.Command {
 				h := u.Header()
 				s := imprintShow{
 					Schema: "edge.imprint/v1", OK: true, ID: u.ID().String(), Path: u.Path(), Model: h.Identity.Model, Engine: h.Identity.Engine,
-					Tools: h.Identity.Tools, Tokens: h.Tokens, PayloadBytes: h.PayloadBytes(), Layers: layersOf(h), Identity: h.Identity.Fields(), BakedOn: h.BakedOn,
+					Tools: h.Identity.Tools, Tokens: h.Tokens, PayloadBytes: h.PayloadBytes(), Layers: layersOf(h), Quality: h.Quality, Identity: h.Identity.Fields(), BakedOn: h.BakedOn,
 				}
 				return a.print(s, func() {
 					a.say("%s", s.ID)

@@ -27,6 +27,7 @@ type learnResult struct {
 	Tokens                 int                `json:"tokens"`
 	PayloadBytes           int64              `json:"payload_bytes"`
 	Layers                 []learn.Layer      `json:"layers"`
+	Quality                imprint.Quality    `json:"quality"`
 	Tools                  []learnedTool      `json:"tools"`
 	ActiveSetSHA256        *digest.SHA256     `json:"active_set_sha256"`
 	ToolsFileSHA256        *digest.SHA256     `json:"tools_file_sha256"`
@@ -144,7 +145,7 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	}
 	result := learnResult{
 		Schema: "edge.learn/v1", OK: true, ArtifactPath: path, ArtifactID: id.String(),
-		Tokens: len(out.Content.Tokens), PayloadBytes: out.Content.State.Size(), Layers: out.Layers, Tools: []learnedTool{},
+		Tokens: len(out.Content.Tokens), PayloadBytes: out.Content.State.Size(), Layers: out.Layers, Quality: out.Content.Quality, Tools: []learnedTool{},
 		ToolInstructionMode: "imprint", Model: reportModel(w.World), Engine: reportEngine(w.World), Evaluation: out.Evaluation, Timings: timings,
 	}
 	if set != nil {
@@ -213,6 +214,9 @@ func (a *app) sayLearned(r learnResult) {
 	}
 	a.say("Learned %s in %d tokens with %s (%s).", what, r.Tokens, r.Model.Name, r.Engine.Name)
 	a.say("  prefix decoded in %.1f s%s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, sayReused(r.Layers), float64(r.PayloadBytes)/1e6)
+	if q := r.Quality; q.Positions > 0 {
+		a.say("  what it says differs from a cache of type f16 by %.4f nats (mean KL over %d tokens).", q.MeanKL, q.Positions)
+	}
 	a.sayEvaluation(r.Evaluation)
 	a.say("  imprint  %s", r.ArtifactPath)
 	a.say("  id       %s", r.ArtifactID)
@@ -246,7 +250,7 @@ func newStages(a *app) *stages { return &stages{app: a} }
 func (s *stages) report(stage string, done, total int) {
 	if stage != s.name || s.meter == nil { // a chat may read its contract more than once
 		s.end()
-		labels := map[string][2]string{"prefix": {"reading the tools and examples", "tokens"}, "examples": {"learning from examples", "requests"}, "evaluation": {"trying it on unseen requests", "requests"}}
+		labels := map[string][2]string{"prefix": {"reading the tools and examples", "tokens"}, "quality": {"reading them once more, to compare", "tokens"}, "examples": {"learning from examples", "requests"}, "evaluation": {"trying it on unseen requests", "requests"}}
 		s.name, s.meter = stage, s.app.meter(labels[stage][0], labels[stage][1], false)
 		s.meter.Start(int64(total))
 	}

@@ -205,6 +205,7 @@ HEADER = {
     "format": text,
     "identity": IDENTITY,
     "baked_on": {"os": text, "arch": text, "cpu": text},
+    "quality": {"mean_kl": number, "positions": integer},
     "tokens": positive,
     "layers": list_of({"name": text, "tokens": positive}),
     "segment_size": positive,
@@ -232,6 +233,10 @@ def parse_header(raw):
     has_tools = bool(identity["tools"])
     need(has_tools == bool(identity["active_set_sha256"].strip("0")), "active_set_sha256 goes with tools")
     need(has_tools == bool(identity["schema_generator_version"]), "schema_generator_version goes with tools")
+    quality, params = header["quality"], identity["params"]
+    need(quality["mean_kl"] >= 0 and 0 <= quality["positions"] < 1 << 31, "quality")
+    if quality["positions"] == 0 or params["kv_type_k"] == params["kv_type_v"] == "f16":
+        need(quality == {"mean_kl": 0, "positions": 0}, "quality of nothing")
     layers = [layer["name"] for layer in header["layers"]]
     need(1 <= len(layers) <= 8 and len(set(layers)) == len(layers), "layers")
     need(all(re.fullmatch("[a-z]{1,32}", layer) for layer in layers), "a layer's name")

@@ -71,17 +71,17 @@ func TestTheManifestOfTheExample(t *testing.T) {
 	m := made{path: filepath.Join("..", "..", "testdata", "vectors", "imprint-v1", "minimal.imprint")}
 	pushed := push(t, m, "oci:"+dir+":example", oci.PushOptions{})
 	const want = `{"artifactType":"application/vnd.edge.imprint.v1","config":{` +
-		`"digest":"sha256:891437d9d97ddf42381bcffd34d3c8d533c8f5bee26b2cb143c1b4620f22f49d",` +
-		`"mediaType":"application/vnd.edge.imprint.config.v1+json","size":1387},"layers":[{"annotations":{` +
-		`"org.opencontainers.image.title":"5a623c0387ced7f21fda11208dcc3224b2967882fb2d07fabfd39eb21b522623.imprint"},` +
-		`"digest":"sha256:d49f1801deae28e16120f9e5676a4ad93d17db107ace158c5c0372a71840ebb5",` +
+		`"digest":"sha256:0ae0b98bbd00e3ece404a1cf5f5827f6cd4914820b0df65e09ccbbb11fb74ed3",` +
+		`"mediaType":"application/vnd.edge.imprint.config.v1+json","size":1431},"layers":[{"annotations":{` +
+		`"org.opencontainers.image.title":"4297a0b7e0ab0a3188c8ff96e2726c51244dba3db0db5e4d29cc2fdc267199f7.imprint"},` +
+		`"digest":"sha256:93a290d3dd6abb070ac79abb20c51017392776b20751deee0045f0c1e3d4ae02",` +
 		`"mediaType":"application/vnd.edge.imprint.file.v1","size":8292}],` +
 		`"mediaType":"application/vnd.oci.image.manifest.v1+json","schemaVersion":2}`
 	got := slurp(t, blob(dir, pushed.Digest))
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}
-	if pushed.Digest != "sha256:c8d07198ec6a04d0114adf18f55e8055ba8b2d85db4ae65beb954101586ae281" {
+	if pushed.Digest != "sha256:91d1b68dcb6e569808bc00808b7defe177a3f9d3404a1bec8d7e7eb7904630ce" {
 		t.Errorf("its digest is %s", pushed.Digest)
 	}
 }

@@ -212,10 +212,10 @@ func TestTheStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"_type":"https://in-toto.io/Statement/v1","predicate":{"file_bytes":8292,` +
-		`"id":"blake3:5a623c0387ced7f21fda11208dcc3224b2967882fb2d07fabfd39eb21b522623"},` +
+		`"id":"blake3:4297a0b7e0ab0a3188c8ff96e2726c51244dba3db0db5e4d29cc2fdc267199f7"},` +
 		`"predicateType":"edge:imprint-signature/v1","subject":[` +
-		`{"digest":{"sha256":"d49f1801deae28e16120f9e5676a4ad93d17db107ace158c5c0372a71840ebb5"},"name":"file"},` +
-		`{"digest":{"sha256":"891437d9d97ddf42381bcffd34d3c8d533c8f5bee26b2cb143c1b4620f22f49d"},"name":"config"}]}`
+		`{"digest":{"sha256":"93a290d3dd6abb070ac79abb20c51017392776b20751deee0045f0c1e3d4ae02"},"name":"file"},` +
+		`{"digest":{"sha256":"0ae0b98bbd00e3ece404a1cf5f5827f6cd4914820b0df65e09ccbbb11fb74ed3"},"name":"config"}]}`
 	if string(e.Payload) != want {
 		t.Errorf("got  %s\nwant %s", e.Payload, want)
 	}

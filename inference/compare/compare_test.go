@@ -97,3 +97,36 @@ func TestWhatFails(t *testing.T) {
 	}
 	wantAllClosed(t, e)
 }
+
+func TestBetween(t *testing.T) {
+	e := fake.New(fake.Options{})
+	m, err := e.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	session := func(kv string, tokens int) inference.Session {
+		p := inference.DefaultParams()
+		p.KVTypeK, p.KVTypeV, p.ContextTokens = kv, kv, 200
+		s, err := m.NewSession(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		if err := s.Decode(t.Context(), inference.Batch{Tokens: make([]inference.Token, tokens)}); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	same, err := compare.Between(t.Context(), m, session("f16", 9), session("f16", 9))
+	if err != nil || same != 0 {
+		t.Errorf("the same twice: %v, %v", same, err)
+	}
+	other, err := compare.Between(t.Context(), m, session("f16", 9), session("q4_0", 9))
+	if err != nil || other <= 0 {
+		t.Errorf("another type of cache: %v, %v", other, err)
+	}
+	if _, err := compare.Between(t.Context(), m, session("f16", 9), session("f16", 8)); err == nil {
+		t.Error("sessions behind different tokens were compared")
+	}
+}

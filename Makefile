@@ -12,7 +12,7 @@ FUZZ     ?= $(FUZZ_TEXT) $(FUZZ_FILES)
 FUZZTIME ?= 60s
 # What models and tools say; what files hold.
 FUZZ_TEXT  = ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
-FUZZ_FILES = ./imprint:FuzzHeader ./imprint:FuzzLayerIndex ./receipts:FuzzParseBehindDigests ./models/gguf:FuzzRead
+FUZZ_FILES = ./serve:FuzzReadFrame ./imprint:FuzzHeader ./imprint:FuzzLayerIndex ./receipts:FuzzParseBehindDigests ./models/gguf:FuzzRead
 
 .PHONY: help demo test build setup test-go test-python test-deps bench bfcl fuzz sweep zoo lint generate clean
 
@@ -26,7 +26,7 @@ test: setup test-deps lint test-go test-python ## set up what it needs and pass 
 
 build: bin/edge ## build bin/edge
 
-bin/edge: $(shell find cmd chat facts imprint inference internal learn models receipts runner tools -name '*.go' -o -name '*.py') go.mod go.sum
+bin/edge: $(shell find bench chat cmd facts imprint inference internal learn models receipts runner serve tools -name '*.go' -o -name '*.py') go.mod go.sum
 	@mkdir -p bin
 	@$(GO) build -trimpath -o bin/edge ./cmd/edge
 

@@ -22,10 +22,13 @@ type Config struct {
 	Freeze   func(ctx context.Context, toolsFile string) (*tools.ActiveSet, error)
 	Edge     func(ctx context.Context, args ...string) (Child, error) // runs edge as a process of its own; nil: not at all
 	Serve    func(ctx context.Context) (stop func() error, err error) // starts edge serve for it; nil: not at all
-	Idle     func() int                                               // how many threads edge would choose right now; nil: not asked
+	Busy     func(ctx context.Context) (stop func() error, err error) // keeps a core busy in another process; nil: not at all
 	Dir      string                                                   // an empty folder for tools files and imprints
 	Clock    func() time.Time
 	Progress func(string) // may be nil
+	// Settle is how long a machine is left to itself before the speed of threads is measured: until a busy loop is on its
+	// core, and edge has seen it.
+	Settle time.Duration
 
 	Prefixes []int // tokens
 	Threads  []int // for the table of thread counts
@@ -40,7 +43,7 @@ type Config struct {
 // Run measures everything that the configuration asks for.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	b := newBench(cfg)
-	r := &Report{Schema: Schema, OK: true, Runs: cfg.Runs, ThreadsUsed: cfg.World.Params.Threads, Model: modelOf(cfg.World), Engine: engineOf(cfg.World), Cases: []Case{}, Tools: []Growth{}, KVTypes: []KVType{}}
+	r := &Report{Schema: Schema, OK: true, Runs: cfg.Runs, ThreadsUsed: cfg.World.Params.Threads, Adapted: cfg.World.Params.Adapt, Model: modelOf(cfg.World), Engine: engineOf(cfg.World), Cases: []Case{}, Tools: []Growth{}, KVTypes: []KVType{}}
 	r.Machine = describeMachine(os.ReadFile)
 	subjects, err := b.prepareAll(ctx, cfg.Prefixes)
 	if err != nil {

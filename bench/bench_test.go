@@ -46,7 +46,11 @@ func TestRun(t *testing.T) {
 			t.Errorf("process: %v ms, %d bytes", *c.ProcessTTFT, *c.PeakMemory)
 		}
 		for _, name := range []string{"cold_ttft_ms", "restored_ttft_ms", "suffix_only_ms", "process_ttft_ms"} {
-			if s := c.Spread[name]; s.Runs != 3 || s.Min > s.Max {
+			runs := 3
+			if name == "cold_ttft_ms" && c.PrefixTokens > manyTokens {
+				runs = 2
+			}
+			if s := c.Spread[name]; s.Runs != runs || s.Min > s.Max {
 				t.Errorf("spread of %s: %+v", name, s)
 			}
 		}
@@ -58,7 +62,7 @@ func TestRun(t *testing.T) {
 	if calls.TokensForced == 0 || calls.PlainDecoded == 0 {
 		t.Errorf("tokens of calls: %+v", calls)
 	}
-	if len(r.Threads) != 4 || r.Threads[0].Busy || !r.Threads[3].Busy || r.Threads[3].Threads != 2 || r.Threads[0].Decode <= 0 {
+	if len(r.Threads) != 6 || r.Threads[0].Busy || !r.Threads[3].Busy || r.Threads[4].Threads != 2 || r.Threads[4].Chosen || !r.Threads[5].Chosen || r.Threads[0].Decode <= 0 {
 		t.Errorf("threads: %+v", r.Threads)
 	}
 	if len(r.Tools) != 4 || r.Tools[3].Tools != 8 || r.Tools[3].PrefixTokens <= r.Tools[0].PrefixTokens {
@@ -304,6 +308,13 @@ func TestRunner(t *testing.T) {
 	}
 	if _, err := Server(self, append(environ, "BENCH_TEST_CHILD=no"))(t.Context()); err == nil {
 		t.Error("a server that said nothing")
+	}
+	release, err := Busy(self, append(environ, "BENCH_TEST_CHILD=spin"))(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := release(); err != nil {
+		t.Errorf("the busy loop: %v", err)
 	}
 	if got := Environment([]string{"EDGE_HOME=a", "EDGE_THREADS=3", "PATH=b"}, "c"); strings.Join(got, " ") != "PATH=b EDGE_HOME=c" {
 		t.Errorf("environment: %q", got)

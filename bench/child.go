@@ -78,6 +78,22 @@ func Server(path string, environ []string) func(ctx context.Context) (stop func(
 	}
 }
 
+// Busy gives a function that keeps a core busy in a process of its own, edge bench --spin.
+func Busy(path string, environ []string) func(ctx context.Context) (stop func() error, err error) {
+	return func(ctx context.Context) (func() error, error) {
+		cmd := exec.CommandContext(ctx, path, "bench", "--spin")
+		cmd.Env = environ
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		return func() error { return errors.Join(in.Close(), cmd.Wait()) }, nil
+	}
+}
+
 // watchMemory looks at a process's peak of resident memory until the function that it gives is called. The system keeps
 // the peak, so that looking now and then is enough. What the kernel tells at a process's end isn't used: it counts what
 // the parent had in memory when the process was started.

@@ -21,7 +21,12 @@ import (
 
 // TestMain makes this program the child that TestRunner starts.
 func TestMain(m *testing.M) {
-	if said := os.Getenv("BENCH_TEST_CHILD"); said != "" {
+	switch said := os.Getenv("BENCH_TEST_CHILD"); said {
+	case "":
+	case "spin":
+		Spin(os.Stdin)
+		os.Exit(0)
+	default:
 		fmt.Println(said)
 		os.Exit(len(os.Args) - 2)
 	}
@@ -58,7 +63,7 @@ func config(t *testing.T, prefixes ...int) Config {
 	w := learn.World{Engine: engine.Info(), Model: m, Params: p, Renderer: r, File: learn.ModelFile{
 		Name: "fake", Path: "model.gguf", SHA256: digest.SHA256Of([]byte("model")), TokenizerSHA256: digest.SHA256Of([]byte("tokenizer")), TemplateSHA256: digest.SHA256Of([]byte(m.Info().ChatTemplate)),
 	}}
-	return Config{World: w, Freeze: freeze, Edge: restoring, Serve: serving(new(int)), Dir: t.TempDir(), Clock: ticking(), Prefixes: prefixes, Threads: []int{1, 2}, Runs: 3}
+	return Config{World: w, Freeze: freeze, Edge: restoring, Serve: serving(new(int)), Busy: serving(new(int)), Dir: t.TempDir(), Clock: ticking(), Prefixes: prefixes, Threads: []int{1, 2}, Runs: 3}
 }
 
 // restoring is an edge that restores as many tokens as the imprint has.
@@ -104,7 +109,7 @@ func freeze(_ context.Context, path string) (*tools.ActiveSet, error) {
 	return tools.Freeze(in, tools.Selection{})
 }
 
-// serving counts the servers that run.
+// serving counts the processes that run.
 func serving(running *int) func(context.Context) (func() error, error) {
 	return func(context.Context) (func() error, error) {
 		*running++

@@ -17,7 +17,6 @@ func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"number": number, "mb": megabytes,
 		"figure": func(v *float64, s Spread) string { return (&tables{}).figure(v, s) },
-		"busy":   func(b bool) string { return map[bool]string{false: "as it is", true: "one core taken"}[b] },
 	}).Parse(page)
 	if err != nil {
 		return err
@@ -186,12 +185,12 @@ func (r *Report) bars() []barGroup {
 		var labels []string
 		var values []float64
 		for _, t := range r.Threads {
-			label := fmt.Sprintf("%d threads", t.Threads)
+			label := fmt.Sprintf("threads: %d", t.Threads)
+			if t.Chosen {
+				label = "edge's own choice"
+			}
 			if t.Busy {
 				label += ", one core taken"
-			}
-			if t.Chosen {
-				label += " (chosen)"
 			}
 			labels, values = append(labels, label), append(values, what.of(t))
 		}

@@ -30,7 +30,10 @@ func (r *Report) Markdown(w io.Writer) error {
 	if len(r.Threads) > 0 {
 		t.head("Threads, tokens per second", "threads", "machine", "prefill", "decode", "")
 		for _, x := range r.Threads {
-			t.row(x.Threads, map[bool]string{false: "as it is", true: "one core taken"}[x.Busy], fmt.Sprintf("%.0f", x.Prefill), fmt.Sprintf("%.1f", x.Decode), map[bool]string{true: "chosen"}[x.Chosen])
+			t.row(x.Threads, map[bool]string{false: "as it is", true: "one core taken"}[x.Busy], fmt.Sprintf("%.0f", x.Prefill), fmt.Sprintf("%.1f", x.Decode), map[bool]string{true: "edge's own choice"}[x.Chosen])
+		}
+		if own, best := r.busyDecode(); own > 0 && best > 0 {
+			t.say("With one core taken, the best fixed number of threads writes %.2f × as fast as edge's own choice.", best/own)
 		}
 	}
 	if len(r.Tools) > 0 {
@@ -56,9 +59,23 @@ func (r *Report) Markdown(w io.Writer) error {
 	return err
 }
 
+// busyDecode is how fast edge's own choice and the best fixed one write while one core is taken.
+func (r *Report) busyDecode() (own, best float64) {
+	for _, t := range r.Threads {
+		switch {
+		case t.Busy && t.Chosen:
+			own = t.Decode
+		case t.Busy:
+			best = max(best, t.Decode)
+		}
+	}
+	return own, best
+}
+
 func (r *Report) headline() string {
-	return fmt.Sprintf("%s (%s), %s %s, threads: %d, up to %d runs of each kind, %.0f s: medians, with the least and the most.",
-		r.Model.Name, r.Model.Description, r.Engine.Name, r.Engine.Version, r.ThreadsUsed, r.Runs, r.ElapsedS)
+	adapted := map[bool]string{true: " at most"}[r.Adapted]
+	return fmt.Sprintf("%s (%s), %s %s, threads: %d%s, up to %d runs of each kind, %.0f s: medians, with the least and the most.",
+		r.Model.Name, r.Model.Description, r.Engine.Name, r.Engine.Version, r.ThreadsUsed, adapted, r.Runs, r.ElapsedS)
 }
 
 // String describes the machine in one line.

@@ -16,8 +16,9 @@ type Report struct {
 	Machine     Machine        `json:"machine"`
 	Model       Model          `json:"model"`
 	Engine      Engine         `json:"engine"`
-	ThreadsUsed int            `json:"threads_used"` // by cases and calls
-	Runs        int            `json:"runs"`         // at most, of each kind
+	ThreadsUsed int            `json:"threads_used"`    // by cases and calls
+	Adapted     bool           `json:"threads_adapted"` // at most so many
+	Runs        int            `json:"runs"`            // at most, of each kind
 	Cases       []Case         `json:"cases"`
 	Calls       *Calls         `json:"calls"`
 	Resident    *Resident      `json:"resident"`
@@ -116,7 +117,7 @@ type Resident struct {
 type ThreadSpeed struct {
 	Threads int     `json:"threads"`
 	Busy    bool    `json:"busy"`   // one core is taken by a loop that never waits
-	Chosen  bool    `json:"chosen"` // what edge would choose now
+	Chosen  bool    `json:"chosen"` // edge's own way: at most so many threads, fewer while others need the cores
 	Prefill float64 `json:"prefill_tokens_per_s"`
 	Decode  float64 `json:"decode_tokens_per_s"`
 }

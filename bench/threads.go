@@ -3,11 +3,13 @@ package bench
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
+	"io"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"edge/inference"
+	"edge/internal/cores"
 )
 
 const (
@@ -23,13 +25,23 @@ func (b *bench) prefillTokens() int {
 	return 256
 }
 
-// threads measures each number of threads, with the machine as it is and with one core taken.
+// threads measures each number of threads and what edge does by itself, with the machine as it is and with one core taken.
 func (b *bench) threads(ctx context.Context, s *subject) ([]ThreadSpeed, error) {
 	list := []ThreadSpeed{}
 	for _, busy := range []bool{false, true} {
-		for _, n := range b.Threads {
-			what := fmt.Sprintf("threads: %d%s", n, map[bool]string{true: ", one core taken"}[busy])
-			if !b.fits(time.Duration(b.prefillTokens()+4*decodeTokens) * b.perTok) {
+		for _, n := range append(slices.Clone(b.Threads), chosen) {
+			what := fmt.Sprintf("threads: %d", n)
+			if n == chosen {
+				what = "threads: as edge chooses"
+			}
+			if busy {
+				what += ", one core taken"
+			}
+			if busy && b.Busy == nil {
+				b.leave(what, "edge wasn't started as a process of its own")
+				continue
+			}
+			if !b.fits(time.Duration(b.prefillTokens()+4*decodeTokens)*b.perTok + b.Settle) {
 				b.leave(what, "no time was left")
 				continue
 			}
@@ -44,21 +56,27 @@ func (b *bench) threads(ctx context.Context, s *subject) ([]ThreadSpeed, error) 
 	return list, nil
 }
 
+// chosen stands for the number of threads that edge chooses and adapts.
+const chosen = 0
+
 func (b *bench) speed(ctx context.Context, s *subject, n int, busy bool) (t ThreadSpeed, err error) {
 	p, reading := s.world.Params, b.prefillTokens()
-	p.Threads, p.ContextTokens = n, reading+decodeTokens+1
+	p.Threads, p.Adapt, p.ContextTokens = n, n == chosen, reading+decodeTokens+1
+	if n == chosen {
+		p.Threads = cores.Physical()
+	}
+	t = ThreadSpeed{Threads: p.Threads, Chosen: p.Adapt, Busy: busy}
 	session, err := s.world.Model.NewSession(ctx, p)
 	if err != nil {
 		return t, err
 	}
 	defer session.Close()
 	if busy {
-		defer takeCore()()
-		time.Sleep(20 * time.Millisecond) // until the loop is on its core
-	}
-	t.Threads, t.Busy = n, busy
-	if b.Idle != nil {
-		t.Chosen = b.Idle() == n
+		release, err := b.Busy(ctx)
+		if err != nil {
+			return t, err
+		}
+		defer release()
 	}
 	tokens := make([]inference.Token, reading+1)
 	for i := range tokens {
@@ -67,6 +85,7 @@ func (b *bench) speed(ctx context.Context, s *subject, n int, busy bool) (t Thre
 	if err := session.Decode(ctx, batch(tokens[:1])); err != nil { // touches the weights
 		return t, err
 	}
+	time.Sleep(b.Settle)
 	took, err := b.timed(func() error { return session.Decode(ctx, batch(tokens[1:])) })
 	if err != nil {
 		return t, err
@@ -85,21 +104,15 @@ func (b *bench) speed(ctx context.Context, s *subject, n int, busy bool) (t Thre
 
 func batch(tokens []inference.Token) inference.Batch { return inference.Batch{Tokens: tokens} }
 
-// takeCore keeps one core busy until the function that it gives is called.
-func takeCore() (release func()) {
-	stop := make(chan struct{})
-	var done sync.WaitGroup
-	done.Go(func() {
-		runtime.LockOSThread()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-		}
-	})
-	return func() { close(stop); done.Wait() }
+// Spin keeps one core busy until in ends.
+func Spin(in io.Reader) {
+	var over atomic.Bool
+	go func() {
+		io.Copy(io.Discard, in) // whatever ends it
+		over.Store(true)
+	}()
+	for !over.Load() {
+	}
 }
 
 // ThreadCounts are those that are measured on so many cores: powers of two, and all.

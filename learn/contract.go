@@ -43,17 +43,15 @@ func Contract(set *tools.ActiveSet, profile Profile, examples []Example) ([]chat
 	return messages, nil
 }
 
-// shownPerClass is how many examples of each tool, and of no tool, stand in the prefix. The head and the argument counts
-// learn from all of them; in the prefix they only show the form, and each costs time with every token that is decoded
-// after it. With two the head chose no worse than with five (docs/learning.md).
-const shownPerClass = 2
-
-// Shown are the examples that stand in the prefix, in the order of the sample file.
+// Shown are the examples that stand in the prefix: the first of each tool and the first without one, in the order of the
+// sample file. The head and the argument counts learn from all of them; in the prefix they only show the form, and each
+// costs time with every token that is decoded after it. With more, choices and calls were no better (docs/learning.md).
 func Shown(examples []Example) []Example {
-	seen := map[string]int{}
+	seen := map[string]bool{}
 	var shown []Example
 	for _, e := range examples {
-		if seen[e.label()]++; seen[e.label()] <= shownPerClass {
+		if !seen[e.label()] {
+			seen[e.label()] = true
 			shown = append(shown, e)
 		}
 	}

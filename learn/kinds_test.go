@@ -120,6 +120,39 @@ func TestANameOfSeveralWordsIsOneThing(t *testing.T) {
 	}
 }
 
+// TestWhatNoExampleLooksLike: texts of another length than any example's, a file's name with one sign more, and a name
+// with a word in it that is also the parameter's.
+func TestWhatNoExampleLooksLike(t *testing.T) {
+	one := func(name string) string {
+		return `{"type":"object","additionalProperties":false,"required":["` + name + `"],"properties":{"` + name + `":{"type":"string"}}}`
+	}
+	set := freeze(t, tool("read", "Read a file.", one("name")), tool("weather", "Weather.", one("city")),
+		tool("mail", "Send an email.", `{"type":"object","additionalProperties":false,"required":["to","body"],"properties":{"to":{"type":"string"},"body":{"type":"string"}}}`))
+	var examples []learn.Example
+	for _, x := range [][3]string{
+		{"read", "Open the file report.txt", `{"name":"report.txt"}`}, {"read", "Read notes.csv", `{"name":"notes.csv"}`}, {"read", "Show me what is in todo.md", `{"name":"todo.md"}`},
+		{"weather", "Is it going to rain in Lima?", `{"city":"Lima"}`}, {"weather", "forecast for Oslo", `{"city":"Oslo"}`}, {"weather", "How hot is it in Cairo right now?", `{"city":"Cairo"}`},
+		{"mail", "Email Bob: I am late", `{"to":"Bob","body":"I am late"}`}, {"mail", "Write to Carol: the meeting is at 5", `{"to":"Carol","body":"the meeting is at 5"}`},
+		{"mail", "Mail Dan: thanks for lunch", `{"to":"Dan","body":"thanks for lunch"}`}, {"mail", "send an email to lee@y.com: see you", `{"to":"lee@y.com","body":"see you"}`},
+	} {
+		examples = append(examples, example(x[1], x[0], x[2]))
+	}
+	a := learn.LearnArguments(set, examples)
+	for request, c := range map[string][3]string{
+		"Open holiday-plan.txt please":             {"read", "name", "holiday-plan.txt"},
+		"Is it going to rain in Mexico City?":      {"weather", "city", "Mexico City"},
+		"Send an email to Kim: I am late again":    {"mail", "body", "I am late again"},
+		"Email Ray: thanks for lunch yesterday":    {"mail", "body", "thanks for lunch yesterday"},
+		"Mail Ann: take the bins out":              {"mail", "body", "take the bins out"},
+		"Mail Dan: bring milk, eggs and bread":     {"mail", "body", "bring milk, eggs and bread"},
+		"send an email to amy@b.co: see you later": {"mail", "body", "see you later"},
+	} {
+		if got := grounded(a, c[0], request)[c[1]]; got != `"`+c[2]+`"` {
+			t.Errorf("%q: got %s, want %q", request, got, c[2])
+		}
+	}
+}
+
 // TestAQuotationIsAValue, though no example has one.
 func TestAQuotationIsAValue(t *testing.T) {
 	set := freeze(t, tool("create", "Create.", `{"type":"object","additionalProperties":false,"required":["title","date"],"properties":{"title":{"type":"string"},"date":{"type":"string"}}}`))

@@ -46,6 +46,7 @@ type parameter struct {
 	counts   counts
 	labels   labels
 	given    int // in how many examples
+	tail     bool // texts of several words that end each example's request
 }
 
 // learn finds the source that accounts for every value of the lessons, and counts their stretches; about is what the
@@ -70,12 +71,33 @@ func (p *parameter) learn(schema schemaOf, about string, lessons []*lesson) {
 	default:
 		p.source, p.reader = p.find(schema, values, lessons)
 	}
+	p.tail = p.source == span && p.given > few && p.ends(lessons)
 	if p.copied() {
 		for _, e := range lessons {
 			value, _ := argument(e.Example, p.name)
 			p.counts.add(p, e, value, 1)
 		}
 	}
+}
+
+// ends reports whether the values are texts, most of several words, and each ends its request.
+func (p *parameter) ends(lessons []*lesson) bool {
+	several := 0
+	for _, e := range lessons {
+		value, ok := argument(e.Example, p.name)
+		if !ok {
+			continue
+		}
+		all := p.stretches(e.Prompt, e.words)
+		i := slices.IndexFunc(all, func(s stretch) bool { return s.j == len(e.words) && string(s.value) == string(value) })
+		if i < 0 {
+			return false
+		}
+		if all[i].i+1 < all[i].j {
+			several++
+		}
+	}
+	return 2*several > p.given
 }
 
 // find tries the readers that the schema allows.

@@ -1,6 +1,9 @@
 package learn
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Quotation marks come in pairs; a mark without its other half is an apostrophe, or an inch.
 
@@ -54,7 +57,8 @@ func cutsQuotation(words []word) bool {
 	return len(inside) > 0
 }
 
-// quotation says whether words are all that stands between two quotation marks, one end of it, or neither.
+// quotation says whether words are all that stands between two quotation marks, one end of it, have a quotation within
+// them, or none of these.
 func quotation(words []word) string {
 	opens, closes := words[0].opens, words[len(words)-1].closes
 	switch {
@@ -62,6 +66,8 @@ func quotation(words []word) string {
 		return "whole"
 	case opens > 0 || closes > 0:
 		return "part"
+	case slices.ContainsFunc(words, func(w word) bool { return w.opens > 0 }):
+		return "within"
 	}
 	return "no"
 }

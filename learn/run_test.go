@@ -82,12 +82,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("the imprint stands for %d tokens and its state for %d, the prefix has %d", len(out.Content.Tokens), out.Content.State.Tokens(), len(prefix))
 	}
 	text := fake.Text(prefix)
-	for _, part := range []string{"You bill.", "The shop is in Porto.", `"calculate_fee"`, `"order_id"`, "Quote the fee for amount 100, tier pro", "You're welcome."} {
+	for _, part := range []string{"You bill.", "The shop is in Porto.", `"calculate_fee"`, `"order_id"`, "What is the fee for 250?", "You're welcome."} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the prefix lacks %q", part)
 		}
 	}
-	for _, prompt := range []string{r.Sample.Holdout[0].Prompt, r.Sample.Holdout[1].Prompt, r.Sample.Holdout[2].Prompt, "Fee of 75"} {
+	for _, prompt := range []string{r.Sample.Holdout[0].Prompt, r.Sample.Holdout[1].Prompt, r.Sample.Holdout[2].Prompt, "Quote the fee for amount 100", "Fee of 75"} {
 		if strings.Contains(text, prompt) {
 			t.Errorf("the prefix holds %q, which is of the holdout or one example too many", prompt)
 		}
@@ -112,9 +112,9 @@ func TestShown(t *testing.T) {
 	for _, e := range learn.Shown(shopExamples()) {
 		prompts = append(prompts, e.Prompt)
 	}
-	want := []string{"What is the fee for 250?", "Quote the fee for amount 100, tier pro", "Where is order A-17?", "Status of order 555", "Thanks, goodbye"}
+	want := []string{"What is the fee for 250?", "Where is order A-17?", "Thanks, goodbye"}
 	if diff := cmp.Diff(want, prompts); diff != "" {
-		t.Errorf("two of each class, in their order:\n%s", diff)
+		t.Errorf("one of each class, in their order:\n%s", diff)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestEvaluation(t *testing.T) {
 func TestTheBaselineIsTheModelAlone(t *testing.T) {
 	knows := func(history []inference.Token) (string, bool) {
 		_, content := fake.LastMessage(history)
-		if strings.Contains(fake.Text(history), "Quote the fee for amount 100") { // it sees an example
+		if strings.Contains(fake.Text(history), "What is the fee for 250?") { // it sees an example
 			return "I see examples.", true
 		}
 		switch {

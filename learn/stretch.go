@@ -110,9 +110,12 @@ func (p *parameter) features(words []word, s stretch) []string {
 		}
 	}
 	features = append(features, "quoted "+quotation(words[s.i:s.j]),
-		"shape "+shape(strings.Join(parts, " ")), "words "+strconv.Itoa(min(len(parts), 4)),
+		"shape "+shapes(parts), "looks "+looks(words[s.i:s.j]), "words "+strconv.Itoa(min(len(parts), 4)),
 		"first "+strings.ToLower(words[s.i].text), "last "+strings.ToLower(words[s.j-1].text),
 	)
+	if p.tail {
+		features = append(features, "goes on "+strconv.FormatBool(s.j < len(words)))
+	}
 	if cutsName(words, s) {
 		features = append(features, cutName)
 	}
@@ -122,6 +125,30 @@ func (p *parameter) features(words []word, s stretch) []string {
 		}
 	}
 	return features
+}
+
+// shapes are the shapes of parts, like ones that follow each other once: how many there are is a feature of its own. Only
+// where every character is a part their number stays, which is then the length of a word.
+func shapes(parts []string) string {
+	var list []string
+	for _, part := range parts {
+		first, _ := utf8.DecodeRuneInString(part)
+		if s := shape(part); unspaced(first) || len(list) == 0 || list[len(list)-1] != s {
+			list = append(list, s)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// looks is the coarsest shape of a text, for those of a shape that no example has: todo-list.md is like todo.md.
+func looks(words []word) string {
+	switch {
+	case !slices.ContainsFunc(words, signed):
+		return "words"
+	case len(words) > 1:
+		return "signs among words"
+	}
+	return "sign"
 }
 
 // oneName reports whether two words that follow each other are part of one name, such as New York.
@@ -162,12 +189,13 @@ func (c *counts) add(p *parameter, e *lesson, value json.RawMessage, weight floa
 	}
 }
 
-// Of two features something is known before any example: quotation marks set a value off, and nobody cuts a name.
+// Of three features something is known before any example: quotation marks set a value off, and nobody cuts a name.
 const (
 	wholeQuotation     = "quoted whole"
 	seenWholeQuotation = 4 // times on a right stretch
+	holdsQuotation     = "quoted within"
 	cutName            = "cuts a name"
-	seenCutName        = 2 // times on a wrong one
+	seenWrong          = 2 // times on a wrong one, both of these
 )
 
 // score is the log-odds of a stretch being right. Wrong stretches are many and right ones few, so their counts are
@@ -181,8 +209,8 @@ func (c *counts) score(features []string) float64 {
 		switch f {
 		case wholeQuotation:
 			right += seenWholeQuotation
-		case cutName:
-			wrong += seenCutName
+		case cutName, holdsQuotation:
+			wrong += seenWrong
 		}
 		sum += math.Log((right + prior) / (wrong + prior))
 	}

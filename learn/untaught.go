@@ -184,9 +184,12 @@ func breaks(w word) bool { return strings.ContainsAny(w.trail, ",;:.!?") }
 
 // likeValue reports whether a word has a digit or a sign in it, or stands in quotation marks: 12, todo.md, "yes".
 func likeValue(w word) bool {
-	return w.opens > 0 || strings.ContainsFunc(w.text, func(r rune) bool {
-		return !unicode.IsLetter(r) && r != '\'' && r != '’'
-	})
+	return w.opens > 0 || signed(w)
+}
+
+// signed reports whether a word has a digit or a sign in it.
+func signed(w word) bool {
+	return strings.ContainsFunc(w.text, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' })
 }
 
 // capital reports whether a word begins with one; I alone is no name.

@@ -50,6 +50,14 @@ func (v vocabulary) of(tool string, words []word, own map[string]bool) []familia
 			list[i] = knownAbroad
 		}
 	}
+	for i, j := 0, 0; i < len(words); i = j { // a name is as familiar as its rarest word: Mexico City, and not the city
+		for j = i + 1; j < len(words) && oneName(words[j-1], words[j]); j++ {
+		}
+		rarest := slices.Min(list[i:j])
+		for k := i; k < j; k++ {
+			list[k] = rarest
+		}
+	}
 	return list
 }
 

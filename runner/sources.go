@@ -17,7 +17,7 @@ var bootSource string
 // packageSources is the Python package: it travels in the first frame, so that what runs is this edge's own, whatever is
 // installed. The pattern names files because a folder's would leave out those that begin with an underscore.
 //
-//go:embed python/edgestudio/*.py
+//go:embed python/edgestudio/*.py python/edgestudio/agents/*.py
 var packageSources embed.FS
 
 const protocol = "edge.runner/v1"

@@ -12,7 +12,6 @@ import (
 
 	"edge/bench"
 	"edge/internal/atomicfile"
-	"edge/internal/cores"
 	"edge/internal/fault"
 	"edge/models"
 	"edge/runner"
@@ -27,6 +26,7 @@ type benchFlags struct {
 	quick    bool
 	html     string
 	work     string
+	spin     bool
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -35,6 +35,10 @@ func (a *app) benchCommand() *cobra.Command {
 		Use: "bench", Short: "Measure this machine: first token and calls, cold, restored and resident", Args: cobra.NoArgs,
 		Example: "  edge bench --quick\n  edge bench --json --html bench.html",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.spin {
+				bench.Spin(a.in)
+				return nil
+			}
 			if f.work != "" {
 				return a.benchWork(c.Context(), f)
 			}
@@ -57,12 +61,14 @@ func (a *app) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.model, "model", models.DefaultModel, "catalogue name, path to a .gguf, or hf.co/ORG/REPO:QUANT")
-	c.Flags().IntSliceVar(&f.threads, "threads", nil, "thread counts to compare; the first one computes everything else (default: 1, 2, 4 … cores; the idle cores)")
+	c.Flags().IntSliceVar(&f.threads, "threads", nil, "thread counts to compare; the first one computes everything else (default: 1, 2, 4 … cores; what edge chooses)")
 	c.Flags().IntSliceVar(&f.prefixes, "prefix", nil, "lengths of prefixes, in tokens (default: 128 … 8192, as far as the model's context goes)")
 	c.Flags().IntVar(&f.runs, "runs", 0, "runs of each kind (default: 5, quick 3)")
 	c.Flags().BoolVar(&f.quick, "quick", false, "be done within 40 seconds: few lengths, and what doesn't fit is left out")
 	c.Flags().StringVar(&f.html, "html", "", "also write the report as an HTML page with plots")
 	c.Flags().StringVar(&f.work, "work", "", "for bench/peers: write prefix, requests and imprint to this folder, or measure the calls of a folder that has them")
+	c.Flags().BoolVar(&f.spin, "spin", false, "keep one core busy until standard input ends")
+	c.Flags().Lookup("spin").Hidden = true
 	return c
 }
 
@@ -224,7 +230,7 @@ func (a *app) benchStage(ctx context.Context, f *benchFlags, model string) (_ *b
 	}
 	environ := bench.Environment(a.environ, s.dir)
 	cfg = bench.Config{
-		World: s.world.World, Freeze: a.benchTools, Edge: bench.Runner(self, environ), Serve: bench.Server(self, environ), Idle: cores.Idle, Dir: work, Clock: time.Now,
+		World: s.world.World, Freeze: a.benchTools, Edge: bench.Runner(self, environ), Serve: bench.Server(self, environ), Busy: bench.Busy(self, environ), Dir: work, Clock: time.Now, Settle: 250 * time.Millisecond,
 		Progress: a.benchProgress, Prefixes: f.prefixes, Threads: f.threads, Runs: f.runs, Brief: f.quick,
 	}
 	if len(cfg.Threads) == 0 {

@@ -1,0 +1,36 @@
+"""Errors that a run survives: told to the model, and kept for whoever records the call."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Iterator, Optional
+
+
+@dataclass(frozen=True)
+class SpanError:
+    """``data`` holds ``tool_name`` and ``error``."""
+
+    message: str
+    data: dict[str, Any]
+
+
+_errors: ContextVar[Optional[list[SpanError]]] = ContextVar("edgestudio.agents.errors", default=None)
+
+
+@contextmanager
+def span() -> Iterator[list[SpanError]]:
+    """Gives the list to which errors are attached within the block."""
+    found: list[SpanError] = []
+    token = _errors.set(found)
+    try:
+        yield found
+    finally:
+        _errors.reset(token)
+
+
+def attach_error_to_current_span(error: SpanError) -> None:
+    """Does nothing outside a span."""
+    found = _errors.get()
+    if found is not None:
+        found.append(error)

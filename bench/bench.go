@@ -43,7 +43,7 @@ type Config struct {
 // Run measures everything that the configuration asks for.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	b := newBench(cfg)
-	r := &Report{Schema: Schema, OK: true, Runs: cfg.Runs, ThreadsUsed: cfg.World.Params.Threads, Adapted: cfg.World.Params.Adapt, Model: modelOf(cfg.World), Engine: engineOf(cfg.World), Cases: []Case{}, Tools: []Growth{}, KVTypes: []KVType{}}
+	r := &Report{Schema: Schema, OK: true, Runs: cfg.Runs, ThreadsUsed: cfg.World.Params.Threads, Model: modelOf(cfg.World), Engine: engineOf(cfg.World), Cases: []Case{}, Tools: []Growth{}, KVTypes: []KVType{}}
 	r.Machine = describeMachine(os.ReadFile)
 	subjects, err := b.prepareAll(ctx, cfg.Prefixes)
 	if err != nil {

@@ -73,9 +73,8 @@ func (r *Report) busyDecode() (own, best float64) {
 }
 
 func (r *Report) headline() string {
-	adapted := map[bool]string{true: " at most"}[r.Adapted]
-	return fmt.Sprintf("%s (%s), %s %s, threads: %d%s, up to %d runs of each kind, %.0f s: medians, with the least and the most.",
-		r.Model.Name, r.Model.Description, r.Engine.Name, r.Engine.Version, r.ThreadsUsed, adapted, r.Runs, r.ElapsedS)
+	return fmt.Sprintf("%s (%s), %s %s, threads: %d, up to %d runs of each kind, %.0f s: medians, with the least and the most.",
+		r.Model.Name, r.Model.Description, r.Engine.Name, r.Engine.Version, r.ThreadsUsed, r.Runs, r.ElapsedS)
 }
 
 // String describes the machine in one line.

@@ -16,9 +16,8 @@ type Report struct {
 	Machine     Machine        `json:"machine"`
 	Model       Model          `json:"model"`
 	Engine      Engine         `json:"engine"`
-	ThreadsUsed int            `json:"threads_used"`    // by cases and calls
-	Adapted     bool           `json:"threads_adapted"` // at most so many
-	Runs        int            `json:"runs"`            // at most, of each kind
+	ThreadsUsed int            `json:"threads_used"` // by cases and calls
+	Runs        int            `json:"runs"`         // at most, of each kind
 	Cases       []Case         `json:"cases"`
 	Calls       *Calls         `json:"calls"`
 	Resident    *Resident      `json:"resident"`

@@ -151,11 +151,8 @@ func (b *bench) process(ctx context.Context, s *subject) error {
 // chat is the command line of a chat with the imprint.
 func (s *subject) chat(prompt, maxTokens string) []string {
 	args := []string{
-		"demo", "chat", "--json", "--model", s.world.File.Path, "--kv", s.world.Params.KVTypeK,
+		"demo", "chat", "--json", "--model", s.world.File.Path, "--threads", strconv.Itoa(s.world.Params.Threads), "--kv", s.world.Params.KVTypeK,
 		"--with-imprint", s.path, "--prompt", prompt, "--max-tokens", maxTokens,
-	}
-	if !s.world.Params.Adapt {
-		args = append(args, "--threads", strconv.Itoa(s.world.Params.Threads))
 	}
 	if s.file != "" {
 		args = append(args, "--tools", s.file)

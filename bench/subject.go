@@ -44,7 +44,7 @@ func (b *bench) prepareAll(ctx context.Context, prefixes []int) ([]*subject, err
 		return nil, err
 	}
 	targets := slices.Sorted(slices.Values(prefixes))
-	if i := slices.IndexFunc(targets, func(n int) bool { return toolsFor(n) > 0 }); b.Budget > 0 && i > 0 {
+	if i := slices.IndexFunc(targets, func(n int) bool { return b.toolsFor(n) > 0 }); b.Budget > 0 && i > 0 {
 		targets = slices.Concat(targets[i:i+1], targets[:i], targets[i+1:]) // while there is time
 	}
 	var list []*subject
@@ -61,7 +61,7 @@ func (b *bench) prepareAll(ctx context.Context, prefixes []int) ([]*subject, err
 			}
 		}
 		// A share of the time is for the prefix, so that there is some to measure it.
-		make, cost := b.fitting, time.Duration(target+20*2*(toolsFor(target)+1))*b.perTok
+		make, cost := b.fitting, time.Duration(target+20*2*(b.toolsFor(target)+1))*b.perTok
 		if left := b.Budget - b.elapsed(); b.Budget > 0 && cost > left/4+left/6*time.Duration(min(len(list), 1)) {
 			b.leave(what, "reading it would take %.0f of the %.0f s that were left", cost.Seconds(), left.Seconds())
 			if len(list) > 0 {
@@ -108,20 +108,24 @@ func (b *bench) probe(ctx context.Context) error {
 	return err
 }
 
-// toolsFor is how many tools a prefix of that length has.
-func toolsFor(target int) int {
+// toolsFor is how many tools a prefix of that length has; few where there is little time, since learning them takes most.
+func (b *bench) toolsFor(target int) int {
+	most := maxTools
+	if b.Budget > 0 {
+		most = 2
+	}
 	for _, step := range [][2]int{{192, 0}, {384, 1}, {768, 2}, {1536, 4}} {
 		if target <= step[0] {
-			return step[1]
+			return min(step[1], most)
 		}
 	}
-	return maxTools
+	return most
 }
 
 // fitting makes a subject whose prefix is as long as the target, or a little shorter; with fewer tools where these alone
 // are longer.
 func (b *bench) fitting(ctx context.Context, target int) (*subject, error) {
-	for count := toolsFor(target); ; count-- {
+	for count := b.toolsFor(target); ; count-- {
 		s, err := b.subject(ctx, count, 0)
 		if err != nil || count == 0 && len(s.prefix) >= target {
 			return s, err

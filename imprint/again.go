@@ -2,8 +2,9 @@ package imprint
 
 import (
 	"fmt"
-	"io/fs"
 	"time"
+
+	"edge/internal/stamp"
 )
 
 // Again admits another opening of the imprint that v is, for a process that keeps v in memory: step 4 is done as
@@ -24,21 +25,20 @@ func (v *Verified) Again(u *Unverified, live Identity) (*Verified, error) {
 	return &again, nil
 }
 
-// Files tells of the files that u has open, its own and those of its layers.
-func (u *Unverified) Files() ([]fs.FileInfo, error) {
-	var all []fs.FileInfo
+// Stamps tells of the files that u has open, its own and those of its layers; not ok where the system tells too little.
+func (u *Unverified) Stamps() (all []stamp.Stamp, ok bool) {
 	for _, f := range u.files {
-		open, ok := f.(interface{ Stat() (fs.FileInfo, error) })
-		if !ok {
-			return nil, fmt.Errorf("imprint %s: an open part of it is no file", u.path)
-		}
-		info, err := open.Stat()
+		info, err := f.Stat()
 		if err != nil {
-			return nil, fmt.Errorf("imprint: %w", err)
+			return nil, false
 		}
-		all = append(all, info)
+		s, ok := stamp.Of(f, info)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, s)
 	}
-	return all, nil
+	return all, len(all) > 0
 }
 
 // compare is step 4.

@@ -22,7 +22,7 @@ type ID = digest.BLAKE3
 // state can't be restored. It keeps the file open: Close it.
 type Unverified struct {
 	src    io.ReaderAt // the whole imprint, wherever its layers lie
-	files  []io.Closer
+	files  []*os.File
 	path   string
 	id     ID
 	header Header

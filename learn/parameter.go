@@ -45,7 +45,7 @@ type parameter struct {
 	values   []json.RawMessage // of a closed set
 	counts   counts
 	labels   labels
-	given    int // in how many examples
+	given    int  // in how many examples
 	tail     bool // texts of several words that end each example's request
 }
 

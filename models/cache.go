@@ -11,6 +11,7 @@ import (
 
 	"edge/internal/atomicfile"
 	"edge/internal/home"
+	"edge/internal/stamp"
 )
 
 // identities is the cache of file identities, EDGE_HOME/models/identities.json. It only saves time: whatever is wrong
@@ -26,10 +27,10 @@ type identitiesFile struct {
 }
 
 type identityRecord struct {
-	Path     string    `json:"path"`
-	Stamp    stamp     `json:"stamp"`
-	Hashed   time.Time `json:"hashed"`
-	Identity Identity  `json:"identity"`
+	Path     string      `json:"path"`
+	Stamp    stamp.Stamp `json:"stamp"`
+	Hashed   time.Time   `json:"hashed"`
+	Identity Identity    `json:"identity"`
 }
 
 const (
@@ -60,9 +61,9 @@ func (c identities) load() (file identitiesFile) {
 	return file
 }
 
-func (c identities) lookup(path string, now stamp) (Identity, bool) {
+func (c identities) lookup(path string, now stamp.Stamp) (Identity, bool) {
 	for _, record := range c.load().Files {
-		if record.Path == path && record.Stamp.equal(now) && !record.Identity.SHA256.IsZero() && record.Identity.Size == now.Size {
+		if record.Path == path && record.Stamp == now && !record.Identity.SHA256.IsZero() && record.Identity.Size == now.Size {
 			return record.Identity, true
 		}
 	}
@@ -71,7 +72,7 @@ func (c identities) lookup(path string, now stamp) (Identity, bool) {
 
 // remember writes the record. Two processes that write at once lose one record, which costs one more hashing; a folder
 // that can't be written to costs one each time, and is reported by doctor.
-func (c identities) remember(path string, at stamp, id Identity) {
+func (c identities) remember(path string, at stamp.Stamp, id Identity) {
 	files := slices.DeleteFunc(c.load().Files, func(r identityRecord) bool { return r.Path == path })
 	files = append(files, identityRecord{Path: path, Stamp: at, Hashed: c.now().UTC(), Identity: id})
 	if extra := len(files) - maxIdentities; extra > 0 {

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"edge/internal/digest"
 	"edge/internal/fault"
+	"edge/internal/stamp"
 	"edge/models/fetch"
 	"edge/models/gguf"
 )
@@ -30,28 +30,6 @@ type Identity struct {
 	Vocabulary      uint64        `json:"vocabulary,omitempty"`
 	Parameters      uint64        `json:"parameters"`
 	Tensors         int           `json:"tensors"`
-}
-
-// stamp is what tells, without reading a file, that it may have changed.
-type stamp struct {
-	Device   string    `json:"device"`
-	Inode    string    `json:"inode"`
-	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
-	Changed  time.Time `json:"changed"`
-}
-
-func (s stamp) equal(o stamp) bool {
-	return s.Device == o.Device && s.Inode == o.Inode && s.Size == o.Size && s.Modified.Equal(o.Modified) && s.Changed.Equal(o.Changed)
-}
-
-// settled is how long before hashing began a file must have been left alone for its stamp to be trusted later: a write
-// in the same tick of the file system's clock leaves the stamp as it was. File systems tick every 2 s or faster.
-const settled = 2 * time.Second
-
-// quietSince reports whether no write before t can share a tick with one after it.
-func (s stamp) quietSince(t time.Time) bool {
-	return s.Modified.Before(t.Add(-settled)) && s.Changed.Before(t.Add(-settled))
 }
 
 // Identify gives the identity of the file at path: from the cache if the file's stamp is the one under which it was
@@ -87,7 +65,7 @@ func (s *Store) identifyOnce(ctx context.Context, path string, fresh bool) (Iden
 	if !info.Mode().IsRegular() {
 		return Identity{}, fault.New(fault.CodeModelFileInvalid, "%s isn't a file", path)
 	}
-	before, stamped := stampOf(f, info)
+	before, stamped := stamp.Of(f, info)
 	if stamped && !fresh {
 		if id, ok := s.cache().lookup(path, before); ok {
 			return id, nil
@@ -101,15 +79,15 @@ func (s *Store) identifyOnce(ctx context.Context, path string, fresh bool) (Iden
 	if info, err = f.Stat(); err != nil {
 		return Identity{}, err
 	}
-	after, _ := stampOf(f, info)
+	after, _ := stamp.Of(f, info)
 	named, err := os.Stat(path)
 	if err != nil {
 		return Identity{}, err
 	}
-	if info.Size() != id.Size || !after.equal(before) || !os.SameFile(info, named) {
+	if info.Size() != id.Size || after != before || !os.SameFile(info, named) {
 		return Identity{}, errMoved
 	}
-	if stamped && before.quietSince(began) {
+	if stamped && before.QuietSince(began) {
 		s.cache().remember(path, before, id)
 	}
 	return id, nil

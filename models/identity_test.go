@@ -154,7 +154,7 @@ func TestOpenIgnoresABrokenCache(t *testing.T) {
 		"no digest":           strings.Replace(string(good), sha, strings.Repeat("0", 64), 1),
 		"half a digest":       strings.Replace(string(good), sha, sha[:32], 1),
 		"another size":        strings.Replace(string(good), fmt.Sprintf(`"size": %d,%s`, len(content), "\n    \"sha256\""), "\"size\": 7,\n    \"sha256\"", 1),
-		"another file's time": strings.Replace(string(good), `"changed": "20`, `"changed": "19`, 1),
+		"another file's time": strings.Replace(string(good), `"changed_ns": 1`, `"changed_ns": 2`, 1),
 	} {
 		if bad == string(good) {
 			t.Fatalf("%s: nothing was broken", name)

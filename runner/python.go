@@ -19,9 +19,9 @@ import (
 // Python is the interpreter that runs the tools.
 type Python struct {
 	// Path is the interpreter's own program, not a launcher or a shim that leads to it.
-	Path string
+	Path string `json:"path"`
 	// Version is as in "3.11.7".
-	Version string
+	Version string `json:"version"`
 }
 
 const (
@@ -36,7 +36,7 @@ print(json.dumps({"version": list(sys.version_info[:3]), "executable": base or s
 
 // findPython takes the interpreter that the user named, in the configuration or by EDGE_PYTHON, or else the first on
 // PATH that answers and is new enough. A named one is never replaced by another.
-func findPython(named string, environ []string) (Python, error) {
+func findPython(named string, environ []string, memory string) (Python, error) {
 	if named == "" {
 		named = lookup(environ, "EDGE_PYTHON")
 	}
@@ -47,7 +47,7 @@ func findPython(named string, environ []string) (Python, error) {
 			tried = append(tried, argv[0]+" isn't there")
 			continue
 		}
-		python, err := askPython(path, argv[1:], environ)
+		python, err := askOnce(path, argv[1:], environ, memory)
 		if err == nil {
 			return python, nil
 		}
@@ -64,6 +64,22 @@ func pythonCandidates(named string) [][]string {
 		return [][]string{{"python3"}, {"python"}, {"py", "-3"}}
 	}
 	return [][]string{{"python3"}, {"python"}}
+}
+
+// askOnce asks a shim only if it hasn't answered before under the same circumstances.
+func askOnce(path string, args, environ []string, memory string) (Python, error) {
+	now := time.Now()
+	key, shim := circumstances(path, args, environ, now)
+	if shim = shim && memory != ""; shim {
+		if python, ok := recall(memory, key); ok {
+			return python, nil
+		}
+	}
+	python, err := askPython(path, args, environ)
+	if err == nil && shim {
+		remember(memory, key, python, now)
+	}
+	return python, err
 }
 
 // askPython runs the program once. What merely has the right name, such as the stub of a shop, fails here.

@@ -61,7 +61,7 @@ func TestFindPython(t *testing.T) {
 		{"a bare name in the configuration", "python", []string{"PATH=" + good + ":" + plain}, "/plain"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := findPython(c.named, c.environ)
+			got, err := findPython(c.named, c.environ, "")
 			if strings.HasPrefix(c.want, "/") && !strings.Contains(c.want, " ") {
 				if err != nil || got.Path != c.want {
 					t.Errorf("got %+v, %v; want %s", got, err, c.want)

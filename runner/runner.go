@@ -27,6 +27,8 @@ type Config struct {
 	TempDir string
 	// Environ is edge's own environment; a tool sees a few names of it.
 	Environ []string
+	// Memory is a file in which the answer of a shim (pyenv's) may be remembered; if empty, it is asked each time.
+	Memory string
 	// Stderr gets what tools print, the first MiB of each process; if nil, nobody does.
 	Stderr io.Writer
 	// Sandbox is SandboxAuto if empty.
@@ -86,7 +88,7 @@ func New(cfg Config) (*Runner, error) {
 	if r.first, err = firstFrame(); err != nil {
 		return nil, err
 	}
-	if r.python, err = findPython(cfg.Python, cfg.Environ); err != nil {
+	if r.python, err = findPython(cfg.Python, cfg.Environ, cfg.Memory); err != nil {
 		return nil, err
 	}
 	r.programs = programsOf(r.python.Path)

@@ -7,35 +7,32 @@ import (
 
 	"edge/imprint"
 	"edge/internal/sealed"
+	"edge/internal/stamp"
 )
 
 // known is an imprint that came through the gate, with what tells that its files are still those that were read.
 type known struct {
 	verified *imprint.Verified
-	files    []Stamp
+	files    []stamp.Stamp
 	used     time.Time
 }
 
 // Verify is the gate for an imprint that may be in memory already. The identity is compared each time; the content is
 // read and digested again unless it is in memory and every one of its files stands untouched since it was.
 func (p *Pool) Verify(ctx context.Context, u *imprint.Unverified, live imprint.Identity) (*imprint.Verified, error) {
-	infos, err := u.Files()
-	if err != nil {
-		return nil, err
-	}
-	files, told := stampsOf(infos)
+	files, told := u.Stamps()
 	if k := p.lookup(u.ID(), files); told && k != nil {
 		return k.verified.Again(u, live)
 	}
 	began := p.now()
 	v, err := u.Verify(ctx, live)
-	if err == nil && told && !slices.ContainsFunc(files, func(s Stamp) bool { return !s.quietSince(began) }) {
+	if err == nil && told && !slices.ContainsFunc(files, func(s stamp.Stamp) bool { return !s.QuietSince(began) }) {
 		p.remember(v, files)
 	}
 	return v, err
 }
 
-func (p *Pool) lookup(id imprint.ID, files []Stamp) *known {
+func (p *Pool) lookup(id imprint.ID, files []stamp.Stamp) *known {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.imprints {
@@ -48,7 +45,7 @@ func (p *Pool) lookup(id imprint.ID, files []Stamp) *known {
 }
 
 // remember keeps v instead of what had its id, and lets go of the one that was used longest ago.
-func (p *Pool) remember(v *imprint.Verified, files []Stamp) {
+func (p *Pool) remember(v *imprint.Verified, files []stamp.Stamp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.imprints = slices.DeleteFunc(p.imprints, func(k *known) bool { return k.verified.ID() == v.ID() })

@@ -12,6 +12,7 @@ import (
 	"edge/inference"
 	"edge/internal/digest"
 	"edge/internal/fault"
+	"edge/internal/stamp"
 	"edge/learn"
 )
 
@@ -25,7 +26,7 @@ const (
 type Key struct {
 	Path   string
 	SHA256 digest.SHA256
-	File   Stamp
+	File   stamp.Stamp
 }
 
 // Open loads a model. What the Closer closes is closed after the world's sessions.

@@ -199,5 +199,5 @@ func (a *app) newRunner(mode runner.SandboxMode) (*runner.Runner, error) {
 	if a.terminal {
 		printed = &toolOutput{w: a.err}
 	}
-	return runner.New(runner.Config{Environ: a.environ, Stderr: printed, Sandbox: mode, Executable: self, Rand: rand.Reader})
+	return runner.New(runner.Config{Environ: a.environ, Stderr: printed, Sandbox: mode, Executable: self, Rand: rand.Reader, Memory: a.home.Python()})
 }

@@ -17,6 +17,7 @@ import (
 	"edge/inference/llamacpp"
 	"edge/internal/fault"
 	"edge/internal/home"
+	"edge/internal/stamp"
 	"edge/learn"
 	"edge/models"
 	"edge/serve"
@@ -30,7 +31,7 @@ type host struct {
 	mu     sync.Mutex
 	engine *llamacpp.Engine // nil until the first model is loaded; there is one per process
 	dir    string
-	files  map[string]serve.Stamp // of the engine's folder when it was opened
+	files  map[string]stamp.Stamp // of the engine's folder when it was opened
 }
 
 // run runs a client's chat: the command itself, with the client's flags, environment and streams.
@@ -76,19 +77,19 @@ func (h *host) sameEngine(dir string) bool {
 }
 
 // folderStamps has a zero stamp for what can't be told.
-func folderStamps(dir string) map[string]serve.Stamp {
-	stamps := map[string]serve.Stamp{}
+func folderStamps(dir string) map[string]stamp.Stamp {
+	stamps := map[string]stamp.Stamp{}
 	entries, _ := os.ReadDir(dir) // a folder that can't be read has no files, and isn't the engine's
 	for _, e := range entries {
-		stamps[e.Name()], _ = serve.StampOf(filepath.Join(dir, e.Name()))
+		stamps[e.Name()], _ = stamp.OfPath(filepath.Join(dir, e.Name()))
 	}
 	return stamps
 }
 
 // world gives the model from the pool, and opens it where it isn't loaded. Its Params are the caller's to set.
 func (h *host) world(ctx context.Context, dir string, release models.Release, file models.Model) (learn.World, io.Closer, error) {
-	stamp, _ := serve.StampOf(file.Path)
-	w, leave, err := h.pool.World(ctx, serve.Key{Path: file.Path, SHA256: file.SHA256, File: stamp}, func(ctx context.Context) (learn.World, io.Closer, error) {
+	at, _ := stamp.OfPath(file.Path)
+	w, leave, err := h.pool.World(ctx, serve.Key{Path: file.Path, SHA256: file.SHA256, File: at}, func(ctx context.Context) (learn.World, io.Closer, error) {
 		engine, err := h.open(dir, release)
 		if err != nil {
 			return learn.World{}, nil, err

@@ -47,6 +47,7 @@ func leafExtras() map[string][]string {
 		"internal/canon":  {"github.com/gowebpki/jcs", "github.com/go-json-experiment/json"},
 		"internal/digest": {"github.com/zeebo/blake3"},
 		"internal/dsse":   {"edge/internal/atomicfile", "edge/internal/canon", "edge/internal/digest", "edge/internal/fault"},
+		"internal/stamp":  {"golang.org/x/sys/windows"},
 		"internal/sealed": {"edge/internal/digest", "github.com/zeebo/blake3"},
 	}
 }

@@ -52,6 +52,9 @@ func (d Dir) Models() string { return filepath.Join(string(d), "models") }
 // Imprints holds the local store of imprints.
 func (d Dir) Imprints() string { return filepath.Join(string(d), "imprints") }
 
+// Python is the file in which the answer of a shim is remembered.
+func (d Dir) Python() string { return filepath.Join(string(d), "python.json") }
+
 // Receipts holds the records of what was decided and done.
 func (d Dir) Receipts() string { return filepath.Join(string(d), "receipts") }
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-HINT = "pip install 'edge-studio[agents]'"
+EXTRA = "pip install 'edge-studio[agents]'"
 
 
 def pydantic() -> Any:
     """Pydantic 2; raises ImportError with what to install."""
-    found = _load("pydantic", "checks the arguments of function tools")
+    found = _load("pydantic", "pydantic", "check arguments")
     if found.VERSION.startswith("1."):
-        raise ImportError(f"edgestudio.agents needs pydantic 2, got {found.VERSION}: {HINT}", name="pydantic")
+        raise ImportError(f"edgestudio.agents needs pydantic 2, got {found.VERSION}: {EXTRA}", name="pydantic")
     return found
 
 
 def griffe() -> Any:
     """Griffe (the distribution is called griffelib); raises ImportError with what to install."""
-    return _load("griffe", "reads the docstrings of function tools; without it, use_docstring_info=False")
+    return _load("griffe", "griffelib", "read docstrings")
 
 
-def _load(name: str, what: str) -> Any:
+def _load(name: str, distribution: str, purpose: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-    raise ImportError(f"edgestudio.agents needs the package {name}, which {what}: {HINT}", name=name)
+    raise ImportError(f"edgestudio.agents needs the package {name} to {purpose}: pip install {distribution}, or {EXTRA}", name=name)

@@ -100,11 +100,7 @@ def function_schema(
     signature = inspect.signature(func)
     parameters = list(signature.parameters.values())
     takes_context = bool(parameters) and is_context(_stripped(annotations.get(parameters[0].name))[0])
-    for parameter in parameters[1:] if takes_context and parameters[0].kind in BY_POSITION else parameters:
-        if is_context(_stripped(annotations.get(parameter.name))[0]):
-            raise UserError(f"{name}: RunContextWrapper is taken by the first parameter, by position; got it as {parameter}")
-        if is_skipped(parameter.name) and parameter.default is Parameter.empty and parameter.kind in (*BY_POSITION, Parameter.KEYWORD_ONLY):
-            raise UserError(f"{name}: the parameter {parameter.name} is left out of every call, so it needs a default")
+    _check(name, parameters[1:] if takes_context and parameters[0].kind in BY_POSITION else parameters, annotations)
     shown = [parameter for parameter in parameters[takes_context:] if not is_skipped(parameter.name)]
     model = _model(name, shown, annotations, strict_json_schema)
     schema = _json_schema(name, model)
@@ -112,7 +108,8 @@ def function_schema(
     for parameter in shown:
         text = described.get(parameter.name) or _description(annotations.get(parameter.name))
         if text:
-            schema["properties"][parameter.name]["description"] = text
+            alias = model.model_fields[parameter.name].validation_alias
+            schema["properties"][alias if isinstance(alias, str) else parameter.name]["description"] = text
     return FuncSchema(
         name=name,
         description=description_override or (documentation.description if documentation else None),
@@ -122,6 +119,14 @@ def function_schema(
         takes_context=takes_context,
         strict_json_schema=strict_json_schema,
     )
+
+
+def _check(name: str, parameters: list[Parameter], annotations: dict[str, Any]) -> None:
+    for parameter in parameters:
+        if is_context(_stripped(annotations.get(parameter.name))[0]):
+            raise UserError(f"{name}: RunContextWrapper is taken by the first parameter, by position; got it as {parameter}")
+        if is_skipped(parameter.name) and parameter.default is Parameter.empty and parameter.kind in (*BY_POSITION, *BY_NAME):
+            raise UserError(f"{name}: the parameter {parameter.name} is left out of every call, so it needs a default")
 
 
 def _model(name: str, shown: list[Parameter], annotations: dict[str, Any], strict: bool) -> type[BaseModel]:

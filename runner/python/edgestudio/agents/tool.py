@@ -11,7 +11,7 @@ from edgestudio.agents import _debug, _packages
 from edgestudio.agents.docstring import DocstringStyle
 from edgestudio.agents.exceptions import ModelBehaviorError, UserError
 from edgestudio.agents.function_schema import FuncSchema, function_schema
-from edgestudio.agents.logger import logger, truncate_for_logging
+from edgestudio.agents.logger import debug
 from edgestudio.agents.run_context import RunContextWrapper
 from edgestudio.agents.strict_schema import ensure_strict_json_schema
 from edgestudio.agents.tracing import SpanError, attach_error_to_current_span
@@ -133,27 +133,21 @@ def _invoker(function: Callable[..., Any], schema: FuncSchema, failed: Optional[
 
 async def _run(function: Callable[..., Any], schema: FuncSchema, name: str, context: RunContextWrapper[Any], input: str) -> Any:
     positional, named = _arguments(schema, name, input)
-    if not _debug.DONT_LOG_TOOL_DATA:
-        logger.debug("Tool call args: %s, kwargs: %s", positional, named)
+    debug(f"Invoking tool {name}", input)
     if schema.takes_context:
         positional = [context, *positional]
     if inspect.iscoroutinefunction(function):
         result = await function(*positional, **named)
     else:
         result = await asyncio.to_thread(_plainly, function, positional, named)
-    if _debug.DONT_LOG_TOOL_DATA:
-        logger.debug("Tool %s completed.", name)
-    elif logger.isEnabledFor(10):
-        logger.debug("Tool %s returned %s", name, truncate_for_logging(result))
+    debug(f"Tool {name} returned", result)
     return result
 
 
 def _arguments(schema: FuncSchema, name: str, input: str) -> tuple[list[Any], dict[str, Any]]:
     """What to call the function with; ModelBehaviorError for text that isn't an object of JSON, or a wrong argument."""
-    logger.debug("Invoking tool %s", name) if _debug.DONT_LOG_TOOL_DATA else logger.debug("Invoking tool %s with input %s", name, input)
     problem = f"Invalid JSON input for tool {name}"
     cause: Optional[Exception] = None
-    detail = ""
     try:
         given = json.loads(input, parse_constant=_no_constant) if input else {}
         if isinstance(given, dict):
@@ -162,12 +156,18 @@ def _arguments(schema: FuncSchema, name: str, input: str) -> tuple[list[Any], di
     except (_NotJSON, json.JSONDecodeError, RecursionError) as error:
         cause, detail = error, input
     except _packages.pydantic().ValidationError as error:
-        cause, detail = error, str(error)
-    # Raised out here, where no error that holds the arguments is being handled, so that none hangs on to this one.
+        cause, detail = error, _told(error)
+    debug(problem, detail)
+    # Raised out here, where the error that holds the arguments is no longer being handled and can't hang on to this one.
     if _debug.DONT_LOG_TOOL_DATA and cause is not None:
-        cause, detail = None, ""
-    logger.debug("%s: %s", problem, detail) if detail else logger.debug("%s", problem)
-    raise ModelBehaviorError(f"{problem}: {detail}" if detail else problem) from cause
+        raise ModelBehaviorError(problem)
+    raise ModelBehaviorError(f"{problem}: {detail}") from cause
+
+
+def _told(error: Any) -> str:
+    """What pydantic found wrong, in few words: a small model reads them."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in found)
 
 
 class _NotJSON(ValueError):

@@ -1,4 +1,4 @@
-package serve
+package stamp
 
 import "syscall"
 

@@ -14,7 +14,7 @@ FUZZTIME ?= 60s
 FUZZ_TEXT  = ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
 FUZZ_FILES = ./serve:FuzzReadFrame ./imprint:FuzzHeader ./imprint:FuzzLayerIndex ./receipts:FuzzParseBehindDigests ./models/gguf:FuzzRead
 
-.PHONY: help demo test build setup test-go test-python test-deps bench bfcl fuzz sweep zoo lint generate clean
+.PHONY: help demo test build setup test-go test-python test-deps bench peers bfcl fuzz sweep zoo lint generate clean
 
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -26,7 +26,7 @@ test: setup test-deps lint test-go test-python ## set up what it needs and pass 
 
 build: bin/edge ## build bin/edge
 
-bin/edge: $(shell find bench chat cmd facts imprint inference internal learn models receipts runner serve tools -name '*.go' -o -name '*.py') go.mod go.sum
+bin/edge: $(shell find bench chat cmd facts imprint inference internal learn models receipts runner serve tools -name '*.go' -o -name '*.py' -o -name '*.html') go.mod go.sum
 	@mkdir -p bin
 	@$(GO) build -trimpath -o bin/edge ./cmd/edge
 
@@ -43,9 +43,12 @@ test-go: ## the Go suite, with the real engine and model; one package at a time,
 test-python: ## the Python package's suite
 	@$(PYTHON) -m pytest -q runner/python/tests docs/format bench
 
-bench: setup ## measure this machine: cold and restored first token, restore and verification rates, a tool's call
-	@$(PYTHON) bench/first_token.py
+bench: setup ## measure this machine: first token and calls, cold, restored and resident (docs/performance.md); a tool's call
+	@bin/edge bench $(BENCH)
 	@$(GO) test -run '^$$' -bench Call -benchtime 40x ./runner
+
+peers: setup ## edge beside llama-server and llama-cpp-python; the first run builds them
+	@$(PYTHON) bench/peers/peers.py $(PEERS)
 
 fuzz: ## fuzz what takes text from models and tools, and what reads files: FUZZTIME for each target of FUZZ
 	@for target in $(FUZZ); do \

@@ -62,7 +62,7 @@ func (b *bench) prepareAll(ctx context.Context, prefixes []int) ([]*subject, err
 		}
 		// A share of the time is for the prefix, so that there is some to measure it.
 		make, cost := b.fitting, time.Duration(target+20*2*(b.toolsFor(target)+1))*b.perTok
-		if left := b.Budget - b.elapsed(); b.Budget > 0 && cost > left/4+left/6*time.Duration(min(len(list), 1)) {
+		if left := b.Budget - b.elapsed(); b.Budget > 0 && cost > left/4+left/12*time.Duration(min(len(list), 1)) {
 			b.leave(what, "reading it would take %.0f of the %.0f s that were left", cost.Seconds(), left.Seconds())
 			if len(list) > 0 {
 				continue

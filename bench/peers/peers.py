@@ -2,7 +2,7 @@
 
     python3 bench/peers/peers.py [--edge bin/edge] [--model NAME] [--prefix 1000] [--threads N] [--runs 5] [--json FILE]
 
-The first run builds the peers into EDGE_HOME/peers, which takes half an hour of two cores. An ollama on the PATH
+The first run builds the peers into EDGE_HOME/peers, which takes twenty minutes of two idle cores. An ollama on the PATH
 is measured too. The order of the programs is another one in each round; figures are medians, with the least and the most.
 """
 import argparse

@@ -148,9 +148,10 @@ def _model(name: str, shown: list[Parameter], annotations: dict[str, Any], stric
         else:
             fields[parameter.name] = annotation, pydantic.Field() if parameter.default is Parameter.empty else parameter.default
     try:
-        return pydantic.create_model(f"{name}_args", __config__=pydantic.ConfigDict(extra=extra), **fields)
+        model: type[BaseModel] = pydantic.create_model(f"{name}_args", __config__=pydantic.ConfigDict(extra=extra), **fields)
     except (pydantic.errors.PydanticUserError, NameError) as error:
         raise UserError(f"{name}: no model can be made of its parameters: {error}") from error
+    return model
 
 
 def _json_schema(name: str, model: type[BaseModel]) -> dict[str, Any]:

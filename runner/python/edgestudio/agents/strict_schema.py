@@ -53,15 +53,13 @@ class _Conversion:
         if self.left < 0:
             raise UserError("the JSON schema is too large, or its references multiply: simplify it")
 
-    def convert(self, schema: Any, depth: int, nested: bool = False, at_root: bool = False) -> dict[str, Any]:
+    def convert(self, given: Any, depth: int, nested: bool = False, at_root: bool = False) -> dict[str, Any]:
         """nested: inside a part that has an $id of its own, against which its references would count."""
-        if not isinstance(schema, dict):
-            raise TypeError(f"expected a schema to be a dict, got a value of type {type(schema).__name__}")
+        schema = _as_dict(given)
         if depth > _MAX_SCHEMA_DEPTH:
             raise UserError("the JSON schema is too deeply nested, or its references go round: flatten it")
         self.spend()
         nested = nested or (not at_root and _has_id(schema))
-        schema = dict(schema)
         if "default" in schema and schema["default"] is None:
             del schema["default"]  # a null that may be left out says nothing new
         if "$ref" in schema:
@@ -70,12 +68,12 @@ class _Conversion:
             return self.convert(self.merged(schema, nested), depth + 1, nested, at_root)
         _close(schema)
 
-        def each(value: Any) -> Any:
+        def each(value: Any) -> dict[str, Any]:
             return self.convert(value, depth + 1, nested)
 
         if isinstance(schema.get("oneOf"), list):
-            given = schema.get("anyOf")
-            schema["anyOf"] = (given if isinstance(given, list) else []) + schema.pop("oneOf")
+            others = schema.get("anyOf")
+            schema["anyOf"] = (others if isinstance(others, list) else []) + schema.pop("oneOf")
         for key in ("$defs", "definitions", "properties"):
             if isinstance(schema.get(key), dict):
                 schema[key] = {name: each(value) for name, value in schema[key].items()}
@@ -124,11 +122,10 @@ class _Conversion:
             seen.add(entry["$ref"])
             self.spend()
             entry = {**self.resolve(entry["$ref"]), **{key: value for key, value in entry.items() if key != "$ref"}}
-        if not isinstance(entry, dict):
-            raise TypeError(f"expected a schema to be a dict, got a value of type {type(entry).__name__}")
-        return entry
+        return _as_dict(entry)
 
     def resolve(self, ref: Any) -> dict[str, Any]:
+        """What ref points to, in the schema as it was given."""
         if not isinstance(ref, str) or not ref.startswith("#/"):
             raise BadReference(f"a $ref must point into its own schema and begin with #/, got {ref!r}")
         found: Any = self.root
@@ -139,7 +136,14 @@ class _Conversion:
                 raise BadReference(f"the $ref {ref!r} leads to no schema")
             if _has_id(found):
                 _refuse_nested()
-        return found
+        return dict(found)
+
+
+def _as_dict(schema: Any) -> dict[str, Any]:
+    """A copy of a schema, to be changed at its top."""
+    if not isinstance(schema, dict):
+        raise TypeError(f"expected a schema to be a dict, got a value of type {type(schema).__name__}")
+    return dict(schema)
 
 
 def _close(schema: dict[str, Any]) -> None:

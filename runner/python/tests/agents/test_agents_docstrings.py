@@ -88,6 +88,10 @@ def test_stars_are_no_part_of_a_name() -> None:
     assert generate_func_documentation(documented("F.\n\nArgs:\n    *rest: R.\n    **more: M.")).param_descriptions == {"rest": "R.", "more": "M."}
 
 
+def test_the_first_text_describes_the_function() -> None:
+    assert generate_func_documentation(documented("First.\n\nArgs:\n    amount: How much.\n\nLater words.")).description == "First."
+
+
 def test_no_docstring_says_nothing() -> None:
     found = generate_func_documentation(documented(None))
     assert (found.name, found.description, found.param_descriptions) == ("quote", None, None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Callable, Literal, Optional
+from typing import Annotated, Any, Callable, Literal, Optional, Tuple
 
 import pytest
 from edgestudio.agents import ModelBehaviorError, RunContextWrapper, ToolContext, UserError, function_schema
@@ -101,7 +101,7 @@ def test_parameters_are_passed_by_their_kind() -> None:
 
 
 @pytest.mark.parametrize(("annotation", "items"), [
-    (int, {"type": "integer"}), (tuple[int, ...], {"type": "integer"}), (tuple, {}), (Any, {}), (list[str], {"type": "array", "items": {"type": "string"}}),
+    (int, {"type": "integer"}), (tuple[int, ...], {"type": "integer"}), (tuple, {}), (Tuple, {}), (Any, {}), (list[str], {"type": "array", "items": {"type": "string"}}),
     (Annotated[int, Field(ge=0, le=10)], {"type": "integer", "minimum": 0, "maximum": 10}),
 ])
 def test_star_args_are_a_list(annotation: Any, items: dict) -> None:
@@ -115,6 +115,11 @@ def test_star_args_without_annotation_are_a_list_of_anything() -> None:
     def f(*rest): return rest
     assert properties(f)["rest"] == {"items": {}, "title": "Rest", "type": "array"}
     assert call(f, {"rest": [1, "a"]}) == (1, "a")
+
+
+def test_what_is_said_of_a_tuple_holds_for_the_list() -> None:
+    def f(*rest: Annotated[tuple[int, ...], Field(min_length=2)]): return rest
+    assert properties(f)["rest"] == {"items": {"type": "integer"}, "minItems": 2, "title": "Rest", "type": "array"}
 
 
 def test_star_args_of_a_fixed_tuple_are_refused() -> None:

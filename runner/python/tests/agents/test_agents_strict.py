@@ -32,6 +32,7 @@ def test_an_empty_schema_is_an_empty_closed_object() -> None:
     ({"type": "array", "prefixItems": [OPEN]}, {"type": "array", "prefixItems": [CLOSED]}),
     ({"anyOf": [OPEN, TEXT]}, {"anyOf": [CLOSED, TEXT]}), ({"oneOf": [OPEN, TEXT]}, {"anyOf": [CLOSED, TEXT]}),
     ({"allOf": [OPEN, {"title": "t"}]}, {"allOf": [CLOSED, {"title": "t"}]}), ({"allOf": [OPEN]}, CLOSED),
+    ({"required": ["b"], "allOf": [{**OPEN, "required": []}]}, CLOSED),
     ({"description": "mine", "allOf": [{**OPEN, "description": "its", "title": "t"}]}, {**CLOSED, "description": "mine", "title": "t"}),
     ({"type": ["object", "null"], "properties": {"a": TEXT}}, {**CLOSED, "type": ["object", "null"]}),
     ({**OPEN, "required": []}, CLOSED), ({"type": "string", "default": None}, TEXT), ({"type": "string", "default": ""}, {"type": "string", "default": ""}),

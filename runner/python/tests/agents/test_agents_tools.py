@@ -19,6 +19,7 @@ from edgestudio.agents import _debug
 from edgestudio.agents.logger import truncate_for_logging
 from edgestudio.agents.tracing import SpanError, span
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 CONTEXT: RunContextWrapper = RunContextWrapper({"user": "Ann"})
 
@@ -127,6 +128,37 @@ def test_the_context_arrives_and_is_not_shown() -> None:
         ToolContext(None)
 
 
+class IPAddress(TypedDict):
+    ip: str
+
+
+def test_the_seeds_examples() -> None:
+    @function_tool
+    async def check_ip_reputation(ip_data: IPAddress) -> str:
+        """Check if an IP address has a bad reputation.
+
+        Args:
+            ip_data: A dictionary with the IP address to check.
+        """
+        return "malicious" if ip_data["ip"].startswith("192.168") else "clean"
+
+    @function_tool(name_override="read_log_file")
+    def read(ctx: RunContextWrapper[Any], path: str, directory: str | None = None) -> str:
+        """Read the contents of a log file.
+
+        Args:
+            path: The path to the log file.
+            directory: The optional directory to search in.
+        """
+        return f"{directory}/{path}"
+
+    assert check_ip_reputation.params_json_schema["properties"]["ip_data"] == {
+        "type": "object", "title": "IPAddress", "description": "A dictionary with the IP address to check.",
+        "properties": {"ip": {"title": "Ip", "type": "string"}}, "required": ["ip"], "additionalProperties": False}
+    assert invoke(check_ip_reputation, {"ip_data": {"ip": "192.168.0.1"}}) == "malicious"
+    assert (read.name, invoke(read, {"path": "a"}), invoke(read, {"path": "a", "directory": "b"})) == ("read_log_file", "None/a", "b/a")
+
+
 def test_usage_adds_up() -> None:
     usage = RunContextWrapper(None).usage
     usage.add(Usage(1, 2, 3, 5))
@@ -165,12 +197,20 @@ def test_the_models_mistakes_are_told_from_the_tools(function: Any) -> None:
 
 @pytest.mark.parametrize(("text", "message"), [
     ("{not json", "Invalid JSON input for tool fails: {not json"), ("[]", "Invalid JSON input for tool fails: expected a JSON object"),
+    ("null", "Invalid JSON input for tool fails: expected a JSON object"),
     ('{"a": "x", "b": null}', "Invalid JSON input for tool fails: a: Input should be a valid integer, unable to parse string as an integer; b: Input should be a valid integer"),
 ])
 def test_the_message_says_what_to_correct(text: str, message: str) -> None:
     with pytest.raises(ModelBehaviorError) as caught:
         invoke(function_tool(fails, failure_error_function=None), text)
     assert str(caught.value) == caught.value.message == message
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_only_numbers_of_json_are_numbers(text: str) -> None:
+    tool = function_tool(lambda a: a, name_override="same", failure_error_function=None)
+    with pytest.raises(ModelBehaviorError, match=f'tool same: {{"a": {text}}}'):
+        invoke(tool, f'{{"a": {text}}}')
 
 
 def test_by_default_the_model_reads_the_error() -> None:
@@ -206,7 +246,9 @@ def test_an_error_that_the_model_reads_is_kept_for_the_record() -> None:
 
     assert asyncio.run(told(tool)) == [SpanError("Error running tool (non-fatal)", {"tool_name": "fails", "error": "no 1"})]
     assert asyncio.run(told(raising)) == []
-    assert invoke(tool, {"a": 1}).endswith("no 1")  # outside a span there is nobody to keep it for
+    with span() as errors:
+        pass
+    assert invoke(tool, {"a": 1}).endswith("no 1") and errors == []  # outside a span there is nobody to keep it for
 
 
 def test_a_cancelled_call_is_not_an_error_of_the_tool() -> None:

@@ -4,7 +4,7 @@
 GO       ?= go
 PYTHON   ?= python3
 # What only the tests need, pinned.
-TEST_PACKAGES = pytest==8.4.2 blake3==1.0.8 jsonschema==4.25.1 rfc8785==0.1.4 jinja2==3.1.6
+TEST_PACKAGES = pytest==8.4.2 blake3==1.0.8 jsonschema==4.25.1 rfc8785==0.1.4 jinja2==3.1.6 pydantic==2.13.4 griffelib==2.3.0
 export CGO_ENABLED = 0
 
 # What make fuzz runs: FOLDER:TARGET, each for FUZZTIME. docs/testing.md lists the rest.

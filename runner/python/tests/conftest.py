@@ -18,8 +18,8 @@ SECRET = "5ec3e7" * 5 + "5e"
 HEAD = "from typing import Annotated, Any, Literal, List, NewType, Optional, Union\nfrom edgestudio.tools import edge_tool\n\n"
 BOOT = (ROOT / "boot.py").read_text(encoding="utf-8")
 MODULES = {
-    "edgestudio" if path.stem == "__init__" else f"edgestudio.{path.stem}": path.read_text(encoding="utf-8")
-    for path in sorted((ROOT / "edgestudio").glob("*.py"))
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "edgestudio").rglob("*.py"))
 }
 
 

@@ -55,7 +55,7 @@ func othersRunning(stat string) int {
 }
 
 // window is the shortest time that is averaged over: /proc counts in hundredths of a second.
-const window = 200 * time.Millisecond
+const window = 100 * time.Millisecond
 
 // Watch follows how much of the machine other programs use, while this one computes too. It may be used from several
 // goroutines.
@@ -75,11 +75,14 @@ type usage struct{ all, own float64 }
 
 // NewWatch begins with what is idle now.
 func NewWatch() *Watch {
-	return &Watch{cores: Physical(), now: time.Now, read: readUsage, free: Idle()}
+	w := &Watch{cores: Physical(), now: time.Now, read: readUsage, free: Idle()}
+	w.Free()
+	return w
 }
 
 // Free is how many threads can compute at once, at least one: the cores, less what others used of them since it was last
-// asked. It changes its mind every 200 ms at most.
+// asked. It changes its mind every 100 ms at most. What this
+// process's own children used isn't others' once they have ended.
 func (w *Watch) Free() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +102,7 @@ func (w *Watch) Free() int {
 }
 
 // slack is how much of a core others may use without costing a thread.
-const slack = 0.3
+const slack = 0.5
 
 func fitting(cores int, others float64) int {
 	return min(cores, max(1, int(float64(cores)-max(0, others)+slack)))
@@ -120,7 +123,8 @@ func readUsage() (usage, bool) {
 // ticks of /proc are a hundredth of a second on every Linux (USER_HZ).
 const ticks = 100
 
-// parseUsage reads proc(5): of all processors user, nice, system, irq, softirq and steal; of this process utime and stime.
+// parseUsage reads proc(5): of all processors user, nice, system, irq, softirq and steal; of this process utime, stime,
+// and the same of its children that it has waited for.
 func parseUsage(stat, own string) (u usage, ok bool) {
 	line, _, _ := strings.Cut(stat, "\n")
 	all := strings.Fields(line)
@@ -136,10 +140,10 @@ func parseUsage(stat, own string) (u usage, ok bool) {
 	}
 	_, rest, found := strings.Cut(own[strings.LastIndexByte(own, ')')+1:], " ") // a name may hold anything, ')' too
 	mine := strings.Fields(rest)
-	if !found || len(mine) < 13 {
+	if !found || len(mine) < 15 {
 		return u, false
 	}
-	for _, i := range []int{11, 12} { // counted from the state, the third field
+	for _, i := range []int{11, 12, 13, 14} { // counted from the state, the third field
 		n, err := strconv.ParseFloat(mine[i], 64)
 		if err != nil {
 			return u, false

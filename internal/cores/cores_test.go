@@ -10,11 +10,11 @@ import (
 const statText = "cpu  1000 20 300 90000 50 6 7 8 0 0\ncpu0 1 2 3\nprocs_running 3\n"
 
 func TestParseUsage(t *testing.T) {
-	u, ok := parseUsage(statText, "77 (a name) with) ) R 1 77 77 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 9 0 100 1 1")
-	if want := (usage{13.41, 3}); !ok || u.all < want.all-1e-9 || u.all > want.all+1e-9 || u.own != want.own {
+	u, ok := parseUsage(statText, "77 (a name) with) ) R 1 77 77 0 -1 4194304 100 0 0 0 250 50 70 30 20 0 9 0 100 1 1")
+	if want := (usage{13.41, 4}); !ok || u.all < want.all-1e-9 || u.all > want.all+1e-9 || u.own != want.own {
 		t.Errorf("got %+v, %v, want %+v", u, ok, want)
 	}
-	for _, bad := range [][2]string{{"", "1 (x) R 1"}, {"cpu 1 2 3", "1 (x) R 1 1 1 1 1 1 1 1 1 1 1 1 1 1"}, {statText, ""}, {statText, "1 (x) R 1 2 3"}, {statText, "1 (x) R 1 77 77 0 -1 4194304 100 0 0 0 x 50 0"}} {
+	for _, bad := range [][2]string{{"", "1 (x) R 1"}, {"cpu 1 2 3", "1 (x) R 1 1 1 1 1 1 1 1 1 1 1 1 1 1"}, {statText, ""}, {statText, "1 (x) R 1 2 3"}, {statText, "1 (x) R 1 77 77 0 -1 4194304 100 0 0 0 x 50 0 0 0"}} {
 		if u, ok := parseUsage(bad[0], bad[1]); ok {
 			t.Errorf("%q: got %+v", bad, u)
 		}
@@ -29,7 +29,7 @@ func TestFitting(t *testing.T) {
 		cores  int
 		others float64
 		want   int
-	}{{2, 0, 2}, {2, 0.2, 2}, {2, 0.5, 1}, {2, 1, 1}, {2, 2, 1}, {2, 9, 1}, {2, -0.1, 2}, {1, 0, 1}, {8, 3.1, 5}, {8, 0.25, 8}, {8, 7.9, 1}} {
+	}{{2, 0, 2}, {2, 0.2, 2}, {2, 0.5, 2}, {2, 0.6, 1}, {2, 1, 1}, {2, 2, 1}, {2, 9, 1}, {2, -0.1, 2}, {1, 0, 1}, {8, 3.1, 5}, {8, 0.25, 8}, {8, 7.9, 1}} {
 		if got := fitting(c.cores, c.others); got != c.want {
 			t.Errorf("%d cores, others use %.2f: got %d, want %d", c.cores, c.others, got, c.want)
 		}

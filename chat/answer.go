@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"edge/learn"
 )
 
-// An answer that follows a tool's result is held to two rules: it states the result's values, and it states no number
-// that is neither in the result nor in anything the model was told. A small model breaks them often; then a plain
+// An answer that follows a tool's result is held to two rules: it states the result's values in words of its own, and it
+// states no number that is neither in the result nor in anything the model was told. A small model breaks them often; then a plain
 // sentence made of the result stands in, marked as such.
 
 // mustState is how many values a result may have for an answer to have to state all of them: an answer may sum up a
@@ -18,7 +20,7 @@ const mustState = 4
 
 // states reports whether an answer keeps both rules.
 func states(answer string, result json.RawMessage, known string) bool {
-	return statesValues(answer, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
+	return !echoes(answer) && statesValues(answer, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
 }
 
 // statesValues reports whether an answer has every value of a result, where there are few.
@@ -48,7 +50,12 @@ func hopeless(sofar string, result json.RawMessage, told []string) bool {
 		return false
 	}
 	sofar = sofar[:end]
-	return invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, result)
+	return echoes(sofar) || invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, result)
+}
+
+// echoes reports whether an answer says over again the turn that brought the result, which is no answer to a person.
+func echoes(answer string) bool {
+	return strings.HasPrefix(strings.TrimSpace(answer), learn.ToolResultWords)
 }
 
 // repeats reports whether text ends with a sentence or a line that it had before.

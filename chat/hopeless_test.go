@@ -15,6 +15,8 @@ func TestHopeless(t *testing.T) {
 		"The fee for 250 is 0.7":                false, // it may still grow
 		"The fee for 250 is 0.7 ":               true,
 		"The fee is 3 euros":                    true,
+		"Tool result of calculate_fee: ":        true,
+		"The tool's result is 0.75 ":            false,
 		"Yes. Yes. The fee is":                  false,
 		"The fee is due now. It is paid. ":      false,
 		"The fee is due.\nThe fee is due. ":     true,

@@ -87,9 +87,12 @@ func systemText(set *tools.ActiveSet, profile Profile) (string, error) {
 	return b.String(), nil
 }
 
+// ToolResultWords are what the turn that brings a result begins with.
+const ToolResultWords = "Tool result of"
+
 // ToolResult is the user turn that brings a result back to the model.
 func ToolResult(toolName string, canonical []byte) string {
-	return "Tool result of " + toolName + ": " + string(canonical)
+	return ToolResultWords + " " + toolName + ": " + string(canonical)
 }
 
 // ToolError is the user turn that tells the model why its call was refused; it gets one chance to correct it.

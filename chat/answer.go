@@ -19,8 +19,8 @@ import (
 const mustState = 4
 
 // states reports whether an answer keeps both rules.
-func states(answer string, result json.RawMessage, known string) bool {
-	return !echoes(answer) && statesValues(answer, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
+func states(answer, request string, result json.RawMessage, known string) bool {
+	return !raw(answer, request) && statesValues(answer, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
 }
 
 // statesValues reports whether an answer has every value of a result, where there are few.
@@ -44,18 +44,20 @@ const patience = 40
 
 // hopeless reports whether an answer that is being written can't become one that keeps both rules: it has a number that
 // nobody told, says a sentence again, or goes on and on without coming to the result. The last word may still grow.
-func hopeless(sofar string, result json.RawMessage, told []string) bool {
+func hopeless(sofar, request string, result json.RawMessage, told []string) bool {
 	end := strings.LastIndexFunc(sofar, unicode.IsSpace)
 	if end < 0 {
 		return false
 	}
 	sofar = sofar[:end]
-	return echoes(sofar) || invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, result)
+	return raw(sofar, request) || invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, result)
 }
 
-// echoes reports whether an answer says over again the turn that brought the result, which is no answer to a person.
-func echoes(answer string) bool {
-	return strings.HasPrefix(strings.TrimSpace(answer), learn.ToolResultWords)
+// raw reports whether an answer is no answer to a person: it says over again the turn that brought the result, or holds a
+// JSON object that the request didn't ask for.
+func raw(answer, request string) bool {
+	return strings.HasPrefix(strings.TrimSpace(answer), learn.ToolResultWords) ||
+		strings.Contains(answer, `{"`) && !strings.Contains(strings.ToLower(request), "json")
 }
 
 // repeats reports whether text ends with a sentence or a line that it had before.

@@ -16,6 +16,7 @@ func TestHopeless(t *testing.T) {
 		"The fee for 250 is 0.7 ":               true,
 		"The fee is 3 euros":                    true,
 		"Tool result of calculate_fee: ":        true,
+		`I should have said: {"fee":0.75} `:     true,
 		"The tool's result is 0.75 ":            false,
 		"Yes. Yes. The fee is":                  false,
 		"The fee is due now. It is paid. ":      false,
@@ -24,8 +25,11 @@ func TestHopeless(t *testing.T) {
 		strings.Repeat("and so on ", 20):        true,
 		"0.75 " + strings.Repeat("and on ", 30): false,
 	} {
-		if got := hopeless(text, result, told); got != want {
+		if got := hopeless(text, "What is the fee?", result, told); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
+	}
+	if raw(`{"fee":0.75}`, "Give me the fee as JSON") {
+		t.Error("JSON was asked for")
 	}
 }

@@ -293,7 +293,7 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 	if n := len(t.out.ToolCalls); n > 0 {
 		result := t.out.ToolCalls[n-1].Result
 		told := numbers(t.known() + " " + string(result))
-		w.vain = func(sofar string) bool { return hopeless(sofar, result, told) }
+		w.vain = func(sofar string) bool { return hopeless(sofar, t.request, result, told) }
 	}
 	d.OnText, d.Stop = w.hear, w.ends
 	d.MaxTokens = min(d.MaxTokens, t.params.ContextTokens-t.session.Position())
@@ -384,7 +384,7 @@ func (t *turn) answer(ctx context.Context, text string, written generate.Result)
 		return nil
 	}
 	last := t.out.ToolCalls[len(t.out.ToolCalls)-1]
-	if reason == FinishAnswer && states(text, last.Result, t.known()) {
+	if reason == FinishAnswer && states(text, t.request, last.Result, t.known()) {
 		t.out.Answer, t.out.AnswerSource, t.out.FinishReason = text, FromModel, reason
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"edge/internal/atomicfile"
+	"edge/internal/ctxio"
 	"edge/internal/digest"
 	"edge/internal/fault"
 )
@@ -93,7 +94,7 @@ func (s *Store) takeOver(ctx context.Context, u *Unverified) error {
 	}
 	size := u.body + u.header.headLength()
 	return atomicfile.Write(s.path(u.id), 0o600, func(w io.Writer) error {
-		if _, err := io.Copy(w, &cancelable{ctx, io.NewSectionReader(u.src, 0, size)}); err != nil {
+		if _, err := io.Copy(w, ctxio.Reader(ctx, io.NewSectionReader(u.src, 0, size))); err != nil {
 			return err
 		}
 		return checkWritten(ctx, w, size, u.id, s.dir)

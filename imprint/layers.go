@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"edge/internal/atomicfile"
+	"edge/internal/ctxio"
 	"edge/internal/fault"
 	"edge/internal/sealed"
 )
@@ -142,7 +143,7 @@ func (s *Store) putLayers(ctx context.Context, h Header, content func(i int) io.
 			return fmt.Errorf("imprint store: %w", err)
 		}
 		err := atomicfile.Write(path, 0o600, func(w io.Writer) error {
-			if _, err := io.Copy(w, &cancelable{ctx, content(i)}); err != nil {
+			if _, err := io.Copy(w, ctxio.Reader(ctx, content(i))); err != nil {
 				return err
 			}
 			written, ok := w.(io.ReaderAt)
@@ -178,17 +179,4 @@ func examineLayer(ctx context.Context, path string, s Section) error {
 func isDamage(err error) bool {
 	var mismatch *sealed.MismatchError
 	return errors.As(err, &mismatch) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// cancelable ends reading when ctx does.
-type cancelable struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *cancelable) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

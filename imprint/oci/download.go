@@ -9,6 +9,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"edge/internal/ctxio"
 	"edge/internal/digest"
 	"edge/internal/fault"
 )
@@ -44,7 +45,7 @@ func (c *Client) download(ctx context.Context, p place, blob ocispec.Descriptor,
 			d.wrong = fault.Is(err, fault.CodeDownloadDigestMismatch)
 			return err
 		}
-		got, _, err := digest.SHA256Reader(&cancelable{ctx, io.NewSectionReader(f, 0, blob.Size)})
+		got, _, err := digest.SHA256Reader(ctxio.Reader(ctx, io.NewSectionReader(f, 0, blob.Size)))
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (d *part) attempt(ctx context.Context, p place) (further bool, err error) {
 		before = d.blob.Size // bytes that come again are no progress
 	}
 	out := &placed{part: d}
-	_, err = io.CopyN(out, &cancelable{ctx, rc}, d.blob.Size-d.size)
+	_, err = io.CopyN(out, ctxio.Reader(ctx, rc), d.blob.Size-d.size)
 	switch {
 	case out.err != nil:
 		return false, out.err

@@ -21,6 +21,7 @@ import (
 
 	"edge/internal/atomicfile"
 	"edge/internal/canon"
+	"edge/internal/ctxio"
 	"edge/internal/fault"
 )
 
@@ -177,7 +178,7 @@ func (l layout) put(ctx context.Context, blob ocispec.Descriptor, r io.Reader) e
 		return err
 	}
 	return atomicfile.Write(path, 0o644, func(w io.Writer) error {
-		verified := content.NewVerifyReader(&cancelable{ctx, r}, blob)
+		verified := content.NewVerifyReader(ctxio.Reader(ctx, r), blob)
 		if _, err := io.Copy(w, verified); err != nil {
 			return err
 		}
@@ -254,17 +255,4 @@ func (l layout) writeJSON(name string, value any) error {
 		return err
 	}
 	return atomicfile.WriteBytes(filepath.Join(l.dir, name), 0o644, raw)
-}
-
-// cancelable is a reader that ends with its context.
-type cancelable struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *cancelable) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -12,6 +12,7 @@ import (
 
 	"edge/imprint"
 	"edge/internal/canon"
+	"edge/internal/ctxio"
 	"edge/internal/digest"
 	"edge/internal/dsse"
 	"edge/internal/fault"
@@ -110,7 +111,7 @@ func newArtifact(ctx context.Context, u *imprint.Unverified, file io.ReaderAt) (
 	if id != a.id {
 		return artifact{}, nil, fmt.Errorf("%s: its header comes to %s", u.Path(), id)
 	}
-	sum, n, err := digest.SHA256Reader(&cancelable{ctx, io.NewSectionReader(file, 0, size)})
+	sum, n, err := digest.SHA256Reader(ctxio.Reader(ctx, io.NewSectionReader(file, 0, size)))
 	if err != nil {
 		return artifact{}, nil, err
 	}

@@ -14,10 +14,10 @@ FUZZTIME ?= 60s
 FUZZ_TEXT  = ./runner:FuzzReadFrame ./tools:FuzzParseReply ./tools:FuzzValidateArguments
 FUZZ_FILES = ./serve:FuzzReadFrame ./imprint:FuzzHeader ./imprint:FuzzLayerIndex ./receipts:FuzzParseBehindDigests ./models/gguf:FuzzRead
 
-.PHONY: help demo test build setup test-go test-python test-deps bench peers bfcl fuzz sweep zoo lint generate clean
+.PHONY: help demo test build setup test-go test-python test-deps bench peers e2e-served bfcl fuzz sweep zoo lint generate clean
 
 help:
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: setup ## build, set up the engine and the model, learn, chat from the imprint, show what was saved
 	@sh examples/demo.sh
@@ -26,7 +26,7 @@ test: setup test-deps lint test-go test-python ## set up what it needs and pass 
 
 build: bin/edge ## build bin/edge
 
-bin/edge: $(shell find bench chat cmd facts imprint inference internal learn models receipts runner serve tools -name '*.go' -o -name '*.py' -o -name '*.html') go.mod go.sum
+bin/edge: $(shell find bench chat cmd evolve facts hosted imprint inference internal learn models receipts runner serve tools -name '*.go' -o -name '*.py' -o -name '*.html' -o -name '*.js') go.mod go.sum
 	@mkdir -p bin
 	@$(GO) build -trimpath -o bin/edge ./cmd/edge
 
@@ -35,6 +35,7 @@ setup: build ## fetch the engine libraries and the default model
 	@bin/edge setup >/dev/null
 
 test-deps: ## what only the tests need
+	@sh scripts/browser.sh
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --root-user-action=ignore $(TEST_PACKAGES)
 
 test-go: ## the Go suite, with the real engine and model; one package at a time, since engine threads spin
@@ -49,6 +50,9 @@ bench: setup ## measure this machine: first token and calls, cold, restored and 
 
 peers: setup ## edge beside llama-server and llama-cpp-python; the first run builds them
 	@$(PYTHON) bench/peers/peers.py $(PEERS)
+
+e2e-served: setup ## the household example on edge, Ollama and llama-server (docs/backends.md); builds both servers at first; RECORD=1 refreshes testdata/served
+	@$(PYTHON) bench/served/served.py --write $(if $(RECORD),--record)
 
 fuzz: ## fuzz what takes text from models and tools, and what reads files: FUZZTIME for each target of FUZZ
 	@for target in $(FUZZ); do \

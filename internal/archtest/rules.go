@@ -19,13 +19,15 @@ func rooms() []room {
 		{"models", nil},
 		{"facts", nil},
 		{"inference", nil},
+		{"hosted", []string{"tools", "runner", "facts"}},
 		{"learn", composed},
 		{"chat", append([]string{"learn"}, composed...)},
-		{"evolve", append([]string{"learn", "chat"}, composed...)},
+		{"agent", append([]string{"learn", "chat"}, composed...)},
+		{"evolve", append([]string{"learn", "chat", "hosted"}, composed...)},
 		{"serve", append([]string{"learn", "chat"}, composed...)},
 		{"studio", append([]string{"learn", "chat"}, composed...)},
 		{"bench", append([]string{"learn", "chat"}, composed...)},
-		{"cmd/edge", append([]string{"learn", "chat", "evolve", "serve", "studio", "bench"}, composed...)},
+		{"cmd/edge", append([]string{"learn", "chat", "agent", "hosted", "evolve", "serve", "studio", "bench"}, composed...)},
 	}
 }
 
@@ -84,7 +86,7 @@ type confinement struct {
 func confinements() []confinement {
 	return []confinement{
 		{ffi(), []string{"inference/llamacpp"}, false, "memory without types stays under inference/llamacpp"},
-		{[]string{"os/exec"}, []string{"runner", "models", "bench"}, true, "only the runner and setup's package clients start processes"},
+		{[]string{"os/exec"}, []string{"runner", "models", "bench", "hosted/computer"}, true, "only the runner, setup's package clients and the browser's package start processes"},
 		{network(), networked(), true, "only setup, pull and push use the network"},
 		{[]string{"C"}, nil, false, "edge builds without cgo"},
 	}
@@ -92,12 +94,12 @@ func confinements() []confinement {
 
 // network is what speaks to other machines; callRules has what opens a bare connection.
 func network() []string {
-	return []string{"net/http", "net/rpc", "net/smtp", "crypto/tls", "golang.org/x/net", "oras.land/oras-go", "github.com/opencontainers"}
+	return []string{"net/http", "net/rpc", "net/smtp", "crypto/tls", "golang.org/x/net/http2", "golang.org/x/net/websocket", "golang.org/x/net/proxy", "oras.land/oras-go", "github.com/opencontainers"}
 }
 
 // networked are the folders that may.
 func networked() []string {
-	return []string{"models", "imprint/oci", "inference/ollama", "inference/openai", "serve", "studio"}
+	return []string{"models", "imprint/oci", "inference/ollama", "inference/served", "inference/openai", "hosted/websearch", "hosted/webpage", "hosted/computer", "evolve/remote", "serve", "studio"}
 }
 
 // ffi is what calls into foreign code or goes around the type system.

@@ -38,20 +38,31 @@ const (
 	CodeInvalidFactsFile                 Code = "invalid_facts_file"
 	CodeImprintSignatureMissing          Code = "imprint_signature_missing"
 	CodeServerAlreadyRunning             Code = "server_already_running"
+	CodeNetworkNotAllowed                Code = "network_not_allowed"
+	CodeNoAgentsFound                    Code = "no_agents_found"
+	CodeUnknownAgent                     Code = "unknown_agent"
+	CodeInvalidAgent                     Code = "invalid_agent"
+	CodeAgentCycle                       Code = "agent_cycle"
+	CodeAgentLimitExceeded               Code = "agent_limit_exceeded"
 
-	CodeImprintNotFound    Code = "imprint_not_found"
-	CodeModelNotFound      Code = "model_not_found"
-	CodeRuntimeNotFound    Code = "runtime_not_found"
-	CodePythonNotFound     Code = "python_not_found"
-	CodeToolsFileNotFound  Code = "tools_file_not_found"
-	CodeSampleFileNotFound Code = "sample_file_not_found"
-	CodeReceiptNotFound    Code = "receipt_not_found"
-	CodePendingNotFound    Code = "pending_action_not_found"
-	CodeFactsNotFound      Code = "facts_store_not_found"
-	CodeDownloadFailed     Code = "download_failed"
-	CodeUploadFailed       Code = "upload_failed"
-	CodeSandboxUnavailable Code = "sandbox_unavailable"
-	CodeServerNotRunning   Code = "server_not_running"
+	CodeImprintNotFound     Code = "imprint_not_found"
+	CodeModelNotFound       Code = "model_not_found"
+	CodeRuntimeNotFound     Code = "runtime_not_found"
+	CodePythonNotFound      Code = "python_not_found"
+	CodeToolsFileNotFound   Code = "tools_file_not_found"
+	CodeSampleFileNotFound  Code = "sample_file_not_found"
+	CodeReceiptNotFound     Code = "receipt_not_found"
+	CodePendingNotFound     Code = "pending_action_not_found"
+	CodeFactsNotFound       Code = "facts_store_not_found"
+	CodeDownloadFailed      Code = "download_failed"
+	CodeUploadFailed        Code = "upload_failed"
+	CodeSandboxUnavailable  Code = "sandbox_unavailable"
+	CodeServerNotRunning    Code = "server_not_running"
+	CodeModelServerAbsent   Code = "model_server_unreachable"
+	CodeServedModelAbsent   Code = "served_model_not_found"
+	CodeEvolvedToolNotFound Code = "evolved_tool_not_found"
+	CodeTrajectoryNotFound  Code = "trajectory_not_found"
+	CodeBrowserNotFound     Code = "browser_not_found"
 
 	CodeImprintRequiresTools         Code = "imprint_requires_tools"
 	CodeImprintToolActiveSetMismatch Code = "imprint_tool_active_set_mismatch"
@@ -61,6 +72,7 @@ const (
 	CodeImprintParamsMismatch        Code = "imprint_params_mismatch"
 	CodeImprintPrefixMismatch        Code = "imprint_prefix_mismatch"
 	CodeToolsFileChanged             Code = "tools_file_changed"
+	CodeServedModelChanged           Code = "served_model_changed"
 
 	CodeImprintHeaderMalformed  Code = "imprint_header_malformed"
 	CodeImprintPayloadMismatch  Code = "imprint_payload_mismatch"
@@ -73,6 +85,7 @@ const (
 	CodeDownloadDigestMismatch  Code = "download_digest_mismatch"
 	CodePendingMalformed        Code = "pending_action_malformed"
 	CodeFactsStoreInvalid       Code = "facts_store_invalid"
+	CodeTrajectoryInvalid       Code = "trajectory_invalid"
 
 	CodeImprintFormatUnsupported Code = "imprint_format_unsupported"
 	CodeImprintRuntimeMismatch   Code = "imprint_runtime_mismatch"
@@ -104,6 +117,11 @@ const (
 	CodeArchitectureUnsupported Code = "architecture_unsupported"
 	CodeSessionClosed           Code = "inference_session_closed"
 	CodeServerLost              Code = "server_connection_lost"
+	CodeModelServerOld          Code = "model_server_too_old"
+	CodeModelServerError        Code = "model_server_error"
+	CodeServedStreamCut         Code = "served_stream_cut"
+	CodeServedReply             Code = "served_reply_invalid"
+	CodePlannerFailed           Code = "planner_failed"
 
 	CodeCancelled Code = "cancelled"
 )
@@ -137,6 +155,11 @@ func Rows() []Row {
 		{CodeInvalidFactsFile, Usage, "a line of the facts file can't be read as a fact", "mend the named line; docs/facts.md has both formats; the store was not touched"},
 		{CodeImprintSignatureMissing, Usage, "no key that is trusted has signed the imprint, and it steers the model", "give its publisher's public key with --trust KEY, or take it unsigned with --trust-unsigned"},
 		{CodeServerAlreadyRunning, Usage, "an edge serve listens at this socket", "use it, or end it with: edge serve stop"},
+		{CodeNetworkNotAllowed, Usage, "a tool needs the network, which is off unless it is allowed", "allow it for this command with --allow-network"},
+		{CodeNoAgentsFound, Usage, "the file holds no agent", "make one at the top level of the file: agent = Agent(name=…, instructions=…, tools=[…])"},
+		{CodeUnknownAgent, Usage, "the file has no agent by that name, or several and none was named", "name one of those that the message lists, with --agent NAME"},
+		{CodeInvalidAgent, Usage, "an agent was made in a way that can't be run", "mend the named agent; docs/function-tools.md says what an agent may have"},
+		{CodeAgentCycle, Usage, "agents are each other's tools in a circle", "take one of the named agents out of the other's tools, or hand over to it instead (handoffs)"},
 
 		{CodeImprintNotFound, Missing, "no imprint by that path, id or receipt", "list what is there with: edge imprint list"},
 		{CodeModelNotFound, Missing, "the model isn't here", "fetch it with: edge setup (default model) or edge models pull NAME"},
@@ -150,7 +173,12 @@ func Rows() []Row {
 		{CodeDownloadFailed, Missing, "a download failed", "check the network and run the command again: it resumes; or give the file with --from"},
 		{CodeUploadFailed, Missing, "an upload failed", "check the network, the name and the login, and run the command again: what has arrived isn't sent again"},
 		{CodeSandboxUnavailable, Missing, "--sandbox required, and this platform can't enforce it", "use --sandbox auto, which enforces what the platform can and says so"},
+		{CodeModelServerAbsent, Missing, "no model server answers at this address", "start it (ollama serve, llama-server, vllm serve), or mend the address in --model or OLLAMA_HOST"},
+		{CodeServedModelAbsent, Missing, "the server doesn't have the model", "name one that it lists; for Ollama: ollama pull NAME"},
 		{CodeServerNotRunning, Missing, "no edge serve listens at this socket", "start one with: edge serve"},
+		{CodeEvolvedToolNotFound, Missing, "edge evolve's library has no tool of that name", "list what is there with: edge evolve tools list"},
+		{CodeTrajectoryNotFound, Missing, "the trajectory isn't there", "edge evolve names the trajectory of each task; they lie in EDGE_HOME/evolve/trajectories"},
+		{CodeBrowserNotFound, Missing, "there is no Chromium for the computer tool", "install it (Debian, Ubuntu: apt-get install chromium), or point EDGE_CHROMIUM at one"},
 
 		{CodeImprintRequiresTools, Drift, "the imprint was learned with tools, and none were given", "give the matching file with --tools"},
 		{CodeImprintToolActiveSetMismatch, Drift, "the active tools aren't those of the imprint", "give the tools it was learned with, or learn again"},
@@ -159,6 +187,7 @@ func Rows() []Row {
 		{CodeImprintTemplateMismatch, Drift, "the chat template or the tokenizer differs", "use the same model file, or learn again with this one"},
 		{CodeImprintParamsMismatch, Drift, "the engine's parameters differ from the imprint's", "use the same settings, or learn again with these"},
 		{CodeImprintPrefixMismatch, Drift, "the prompt doesn't start with the imprint's tokens", "learn again with this version of edge"},
+		{CodeServedModelChanged, Drift, "the server's model is another one than when this command began", "run the command again; learn again if the change is meant to stay"},
 		{CodeToolsFileChanged, Drift, "the tools file changed after it was frozen", "start the chat again to use the new file"},
 
 		{CodeImprintHeaderMalformed, Corrupt, "the imprint's header isn't what its writer wrote", "learn again; keep the file as evidence"},
@@ -172,6 +201,7 @@ func Rows() []Row {
 		{CodeDownloadDigestMismatch, Corrupt, "what was fetched isn't the pinned file", "run the command again; if it persists, the source serves another file"},
 		{CodePendingMalformed, Corrupt, "the pending action's file isn't what was written", "ask for the action again"},
 		{CodeFactsStoreInvalid, Corrupt, "the file isn't a facts store, or it is damaged", "name another file, or make the store anew with: edge facts import STORE FILE"},
+		{CodeTrajectoryInvalid, Corrupt, "the file isn't a trajectory, or it is damaged", "name another file"},
 
 		{CodeImprintFormatUnsupported, Stale, "the imprint's format version isn't one this edge reads", "use the edge that wrote it, or learn again"},
 		{CodeImprintRuntimeMismatch, Stale, "the imprint was made with other engine libraries", "learn again with this engine"},
@@ -188,6 +218,7 @@ func Rows() []Row {
 		{CodeRunnerTimeout, Limit, "the call took longer than 10 seconds", "keep tools fast and local"},
 		{CodeToolResultOversized, Limit, "the result is larger than 64 KB of canonical JSON", "return a bounded dict"},
 		{CodeToolCallLimitExceeded, Limit, "the model asked for more than 4 calls on one prompt", "ask for less at once"},
+		{CodeAgentLimitExceeded, Limit, "an agent that was asked as a tool came to a limit: of runs within each other, of replies, of calls or of handoffs", "ask for less at once, or allow more replies with --max-turns"},
 		{CodeContextFull, Limit, "the prompt doesn't fit into the model's context", "shorten the prompt, or learn with fewer tools and examples"},
 		{CodeNoSpace, Limit, "the disk is full", "free some space and run the command again: nothing was lost"},
 
@@ -202,7 +233,12 @@ func Rows() []Row {
 		{CodeEngineRestoreFailed, Engine, "the engine didn't take the state as a whole", "learn again"},
 		{CodeArchitectureUnsupported, Engine, "this kind of model can't hold an imprint", "use a decoder model"},
 		{CodeSessionClosed, Engine, "the inference session was closed or failed before", "start a new one"},
+		{CodeModelServerOld, Engine, "the model server is of a version that lacks what edge needs", "update it"},
+		{CodeModelServerError, Engine, "the model server answered with an error", "see the server's own log"},
+		{CodeServedStreamCut, Engine, "the model server's reply ended in the middle", "run the command again; see the server's own log"},
+		{CodeServedReply, Engine, "the model server's reply isn't what its interface promises", "check that the address is a model server's; update it"},
 		{CodeServerLost, Engine, "edge serve ended while it worked for this command", "run the command again: without a server it works alone"},
+		{CodePlannerFailed, Engine, "the planner of edge evolve gave no reply", "check the address, the model's name and the key, and that the server offers /v1/chat/completions with tools"},
 
 		{CodeCancelled, Cancelled, "interrupted", "run the command again"},
 	}

@@ -61,6 +61,9 @@ func (d Dir) Receipts() string { return filepath.Join(string(d), "receipts") }
 // Pending holds actions that wait for a confirmation.
 func (d Dir) Pending() string { return filepath.Join(string(d), "pending") }
 
+// Hosted holds what hosted tools keep: indexes of folders, and the code interpreter's packages.
+func (d Dir) Hosted() string { return filepath.Join(string(d), "hosted") }
+
 // Ensure creates dir and its parents with mode 0700 where they are missing. What exists keeps its mode: it is the
 // user's choice. What stands at dir must be a folder.
 func Ensure(dir string) error {

@@ -71,6 +71,16 @@ func (s *ActiveSet) Validate(c Call) error {
 	return nil
 }
 
+// Admits reports whether a canonical value is valid for one parameter.
+func (s *ActiveSet) Admits(toolName, parameter string, value json.RawMessage) bool {
+	t := s.find(toolName)
+	if t == nil || t.parameters.Properties[parameter] == nil {
+		return false
+	}
+	v, err := decode(value)
+	return err == nil && t.parameters.Properties[parameter].Validate(v) == nil
+}
+
 func (s *ActiveSet) unknownTool(name string) *fault.Error {
 	return fault.New(fault.CodeUnknownTool, "no active tool is called %q; the active tools are %s", clip(name), strings.Join(s.Names(), ", "))
 }
@@ -78,6 +88,7 @@ func (s *ActiveSet) unknownTool(name string) *fault.Error {
 // largeIntegers finds integers that only an exponent could write (1e30): they are integers to JSON Schema, but the
 // function would get a float.
 func largeIntegers(sch *jsonschema.Schema, v any, path []string) []finding {
+	sch = branchOf(sch, v)
 	if sch == nil {
 		return nil
 	}
@@ -92,15 +103,49 @@ func largeIntegers(sch *jsonschema.Schema, v any, path []string) []finding {
 		}
 	case []any:
 		for i, item := range v {
-			list = append(list, largeIntegers(sch.Items2020, item, append(path[:len(path):len(path)], fmt.Sprint(i)))...)
+			part := sch.Items2020
+			if i < len(sch.PrefixItems) {
+				part = sch.PrefixItems[i]
+			}
+			list = append(list, largeIntegers(part, item, append(path[:len(path):len(path)], fmt.Sprint(i)))...)
 		}
 	case map[string]any:
 		for _, name := range sortedKeys(v) {
-			list = append(list, largeIntegers(sch.Properties[name], v[name], append(path[:len(path):len(path)], name))...)
+			part := sch.Properties[name]
+			if part == nil {
+				part, _ = sch.AdditionalProperties.(*jsonschema.Schema)
+			}
+			list = append(list, largeIntegers(part, v[name], append(path[:len(path):len(path)], name))...)
 		}
 	}
 	return list
 }
+
+// branchOf follows references, and of a union takes the last that the value follows, which of an integer and a number
+// may be either. nil is a schema that the value doesn't follow.
+func branchOf(sch *jsonschema.Schema, v any) *jsonschema.Schema {
+	for depth := 0; sch != nil && depth < maxReferences; depth++ {
+		union := slices.Concat(sch.AnyOf, sch.OneOf)
+		switch {
+		case sch.Ref != nil:
+			sch = sch.Ref
+		case len(sch.AllOf) == 1:
+			sch = sch.AllOf[0]
+		case len(union) > 0:
+			fits := slices.DeleteFunc(union, func(b *jsonschema.Schema) bool { return b.Validate(v) != nil })
+			if len(fits) == 0 {
+				return nil
+			}
+			sch = fits[len(fits)-1]
+		default:
+			return sch
+		}
+	}
+	return nil
+}
+
+// maxReferences bounds a chain of references, which could lead back to its start.
+const maxReferences = 32
 
 // blame finds the argument whose value made canonical JSON refuse the whole.
 func blame(arguments []byte, err error) (path []string, why string) {

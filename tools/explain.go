@@ -31,6 +31,17 @@ func explain(err *jsonschema.ValidationError, sch *jsonschema.Schema, value any,
 	}
 	var walk func(*jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
+		switch e.ErrorKind.(type) {
+		case *kind.AnyOf, *kind.OneOf:
+			if len(e.Causes) > 0 {
+				if best, types := nearest(e); best != nil {
+					walk(best)
+				} else {
+					add(e.InstanceLocation, "got %s, want %s", describe(lookup(value, e.InstanceLocation), showValues), typesText(types))
+				}
+				return
+			}
+		}
 		if len(e.Causes) > 0 {
 			for _, cause := range e.Causes {
 				walk(cause)
@@ -44,6 +55,8 @@ func explain(err *jsonschema.ValidationError, sch *jsonschema.Schema, value any,
 			add(at, "got %s, want %s", got, typesText(k.Want))
 		case *kind.Enum:
 			add(at, "got %s, want one of %s", got, literals(k.Want))
+		case *kind.Const:
+			add(at, "got %s, want %s", got, clip(literal(k.Want)))
 		case *kind.Required:
 			for _, name := range k.Missing {
 				add(append(at[:len(at):len(at)], name), "missing, want %s", wanted(sch, len(at), name))
@@ -67,6 +80,46 @@ func explain(err *jsonschema.ValidationError, sch *jsonschema.Schema, value any,
 	return list
 }
 
+// nearest tells which schema of a union a value was meant for: of those that its type fits, the one whose fixed values
+// and then whose other parts it misses least. nil is none, with the types that would fit.
+func nearest(union *jsonschema.ValidationError) (best *jsonschema.ValidationError, types []string) {
+	least := 0
+	for _, cause := range union.Causes {
+		misses, own := 0, []string(nil)
+		var count func(*jsonschema.ValidationError)
+		count = func(e *jsonschema.ValidationError) {
+			switch k := e.ErrorKind.(type) {
+			case *kind.Type:
+				if len(e.InstanceLocation) == len(union.InstanceLocation) {
+					own = append(own, k.Want...)
+				}
+				misses++
+			case *kind.Const, *kind.Enum:
+				misses += 100
+			case *kind.Required:
+				misses += len(k.Missing)
+			case *kind.AdditionalProperties:
+				misses += len(k.Properties)
+			default:
+				if len(e.Causes) == 0 {
+					misses++
+				}
+			}
+			for _, part := range e.Causes {
+				count(part)
+			}
+		}
+		count(cause)
+		if own != nil {
+			types = append(types, own...)
+		} else if best == nil || misses < least {
+			best, least = cause, misses
+		}
+	}
+	slices.Sort(types)
+	return best, slices.Compact(types)
+}
+
 func deepest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -83,12 +136,31 @@ func wanted(sch *jsonschema.Schema, depth int, name string) string {
 	if depth > 0 || sch.Properties[name] == nil {
 		return "a value"
 	}
-	p := sch.Properties[name]
+	return wantedOf(sch.Properties[name], 0)
+}
+
+func wantedOf(p *jsonschema.Schema, depth int) string {
+	union := slices.Concat(p.AnyOf, p.OneOf)
 	switch {
+	case depth > maxReferences:
 	case p.Enum != nil:
 		return "one of " + literals(p.Enum.Values)
+	case p.Const != nil:
+		return clip(literal(*p.Const))
 	case p.Types != nil:
 		return typesText(p.Types.ToStrings())
+	case p.Ref != nil:
+		return wantedOf(p.Ref, depth+1)
+	case len(p.AllOf) == 1:
+		return wantedOf(p.AllOf[0], depth+1)
+	case len(union) > 0:
+		var texts []string
+		for _, part := range union {
+			if text := wantedOf(part, depth+4); !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+		return strings.Join(texts, " or ")
 	}
 	return "a value"
 }

@@ -81,17 +81,29 @@ func freezeTool(t Tool) (frozen frozenTool, found []fault.Problem) {
 		report(fault.CodeInvalidExecutionLevel, "the execution level %q isn't read, prepare or commit", clip(string(t.ExecutionLevel)))
 	}
 
+	switch t.Surface {
+	case FromEdge, FromFunction, FromHost:
+	default:
+		report(fault.CodeInvalidToolMetadata, "the surface %q isn't known", clip(string(t.Surface)))
+	}
+
 	parameters, doc, err := canonicalSchema(t.Parameters)
+	if err == nil && t.Surface == FromFunction {
+		if parameters, err = closeObjects(parameters); err == nil {
+			doc, err = decode(parameters)
+		}
+	}
 	if err == nil {
 		t.Parameters = parameters
-		if frozen.parameters, err = compileSchema(parameters); err == nil {
-			frozen.shape, err = parseShape(parameters)
+		if frozen.parameters, err = compileParameters(parameters); err == nil {
+			frozen.shape, err = parseShape(parameters, frozen.parameters)
 		}
 	}
 	if err != nil {
 		report(fault.CodeUnsupportedSchema, "the parameters aren't a JSON Schema: %s", err)
 	} else if open := openPart(doc); open != "" {
 		report(fault.CodeUnsupportedSchema, "the parameters aren't a closed object: %s", open)
+		found[len(found)-1].Parameter = parameterAt(doc)
 	}
 	open := "none was declared"
 	if t.OutputSchema = nilIfNull(t.OutputSchema); t.OutputSchema == nil {
@@ -116,6 +128,12 @@ func freezeTool(t Tool) (frozen frozenTool, found []fault.Problem) {
 		}
 	}
 	frozen.Tool = t
+	// Python's own types always have a grammar.
+	if len(found) == 0 && t.Surface != FromEdge {
+		if p := writable(frozen); p != nil {
+			found = append(found, *p)
+		}
+	}
 	return frozen, found
 }
 
@@ -161,7 +179,7 @@ func allowsObject(schema any) bool {
 // selectTools applies sel, sorts by name and holds the limit.
 func selectTools(path string, all []frozenTool, sel Selection) ([]frozenTool, error) {
 	if len(all) == 0 {
-		return nil, fault.New(fault.CodeNoToolsFound, "%s holds no @edge_tool function", path)
+		return nil, fault.New(fault.CodeNoToolsFound, "%s holds no tool", path)
 	}
 	file := filepath.Base(path)
 	for _, name := range sel.Names {

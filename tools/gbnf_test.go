@@ -240,12 +240,13 @@ func (p *gbnfParser) char() rune {
 		return '\n'
 	case '\\', '"', '[', ']':
 		return rune(c)
-	case 'x':
-		v, err := strconv.ParseUint(p.text[p.at:p.at+2], 16, 32)
+	case 'x', 'U':
+		digits := map[byte]int{'x': 2, 'U': 8}[c]
+		v, err := strconv.ParseUint(p.text[p.at:p.at+digits], 16, 32)
 		if err != nil {
 			panic(err)
 		}
-		p.at += 2
+		p.at += digits
 		return rune(v)
 	}
 	panic("an escape that llama.cpp doesn't know")
@@ -350,30 +351,79 @@ func (m *matcher) step(n *node, from []int) []int {
 
 // sentence makes up a text that follows root.
 func (g *gbnf) sentence(t *rapid.T) string {
-	var b strings.Builder
-	g.write(t, &b, g.rules["root"])
-	return b.String()
+	w := &writer{t: t, g: g, heights: g.heights()}
+	w.write(g.rules["root"], 0)
+	return w.text.String()
 }
 
-func (g *gbnf) write(t *rapid.T, b *strings.Builder, n *node) {
+// heights counts for each rule how many rules a shortest text of it passes through.
+func (g *gbnf) heights() map[string]int {
+	heights := map[string]int{}
+	for changed := true; changed; {
+		changed = false
+		for name, rule := range g.rules {
+			if h := rule.height(heights); h < 1<<20 && (heights[name] == 0 || h+1 < heights[name]) {
+				heights[name], changed = h+1, true
+			}
+		}
+	}
+	return heights
+}
+
+func (n *node) height(rules map[string]int) int {
+	switch {
+	case n.kind == 'r' && rules[n.name] == 0:
+		return 1 << 20
+	case n.kind == 'r':
+		return rules[n.name]
+	case n.kind == '*' && n.min == 0:
+		return 0
+	}
+	h := 0
+	for i, part := range n.parts {
+		if ph := part.height(rules); n.kind != 'a' && ph > h || n.kind == 'a' && (i == 0 || ph < h) {
+			h = ph
+		}
+	}
+	return h
+}
+
+// writer makes up a text; from some depth on, it makes for the end.
+type writer struct {
+	t       *rapid.T
+	g       *gbnf
+	heights map[string]int
+	text    strings.Builder
+}
+
+const deep = 12 // rules
+
+func (w *writer) write(n *node, depth int) {
 	switch n.kind {
 	case 'c':
-		b.WriteRune(n.draw(t))
+		w.text.WriteRune(n.draw(w.t))
 	case 'r':
-		g.write(t, b, g.rules[n.name])
+		w.write(w.g.rules[n.name], depth+1)
 	case 's':
 		for _, part := range n.parts {
-			g.write(t, b, part)
+			w.write(part, depth)
 		}
 	case 'a':
-		g.write(t, b, n.parts[rapid.IntRange(0, len(n.parts)-1).Draw(t, "alternative")])
+		parts := n.parts
+		if depth > deep {
+			parts = []*node{slices.MinFunc(parts, func(a, b *node) int { return a.height(w.heights) - b.height(w.heights) })}
+		}
+		w.write(parts[rapid.IntRange(0, len(parts)-1).Draw(w.t, "alternative")], depth)
 	case '*':
 		most := n.max
 		if most < 0 {
 			most = n.min + 5
 		}
-		for range rapid.IntRange(n.min, most).Draw(t, "times") {
-			g.write(t, b, n.parts[0])
+		if depth > deep {
+			most = n.min
+		}
+		for range rapid.IntRange(n.min, most).Draw(w.t, "times") {
+			w.write(n.parts[0], depth)
 		}
 	}
 }

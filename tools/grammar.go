@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,14 +24,12 @@ type GrammarOptions struct {
 // Grammar writes llama.cpp's grammar language (GBNF) for the options; its first rule is "root".
 //
 // A call is compact JSON without any free white space, its members in the order of CallText, so that a stuck model
-// can't pad. What the grammar admits parses and validates, but for three things that a grammar can't know and Validate
-// still refuses: integers of 16 digits beyond ±(2^53−1), text that isn't UTF-8, and numbers whose digits amount to such
-// integers. What it doesn't admit though it is valid: numbers longer than 16 digits on a side, and exponents below −99 or
-// above 9, where a number without one is as short or no longer exact.
+// can't pad. What the grammar admits parses, and validates but for what docs/tools.md lists: what a grammar can't know or
+// would be too large for, Validate still refuses. That page also lists what is valid and isn't admitted.
 //
-// A keyword that can't be enforced while decoding is unsupported_schema, naming the tool and the parameter.
+// A keyword that can't be enforced at all is unsupported_schema, naming the tool and the parameter.
 func (s *ActiveSet) Grammar(o GrammarOptions) (string, error) {
-	g := &grammar{shared: map[string]string{}}
+	g := &grammar{shared: map[string]string{}, named: map[namedKey]string{}}
 	if o.Ground != nil {
 		if err := g.ground(o.Ground.Request); err != nil {
 			return "", err
@@ -61,17 +57,32 @@ type grammar struct {
 	text    strings.Builder
 	rules   int
 	shared  map[string]string // body → name, of rules that are written once
-	spans   string            // the rule for a span of the request, "" where nothing is grounded
-	numbers []number          // of the request
+	named   map[namedKey]string
+	spans   string   // the rule for a span of the request, "" where nothing is grounded
+	numbers []number // of the request
+}
+
+// namedKey is a shape that references point to, and where its values come from.
+type namedKey struct {
+	shape  *shape
+	source Source
 }
 
 // rule writes a rule and gives its name.
 func (g *grammar) rule(body string) string {
-	name := fmt.Sprintf("r%d", g.rules)
-	g.rules++
-	fmt.Fprintf(&g.text, "%s ::= %s\n", name, body)
+	name := g.name()
+	g.define(name, body)
 	return name
 }
+
+// name is a new rule's, which may be used before it is defined.
+func (g *grammar) name() string {
+	name := fmt.Sprintf("r%d", g.rules)
+	g.rules++
+	return name
+}
+
+func (g *grammar) define(name, body string) { fmt.Fprintf(&g.text, "%s ::= %s\n", name, body) }
 
 // share is rule, once for each body.
 func (g *grammar) share(body string) string {
@@ -131,13 +142,14 @@ type member struct {
 	mandatory bool
 }
 
-// object writes an object's members in order, with commas right for every choice of optional ones.
+// object writes an object's members in order, with commas right for every choice of optional ones. An object without
+// declared members that isn't closed is a dict.
 func (g *grammar) object(p place, s *shape, top bool) (string, error) {
-	switch {
-	case s.unsupported != "":
+	if s.unsupported != "" {
 		return "", p.unsupported("%s", s.unsupported)
-	case !s.closed:
-		return "", p.unsupported("an object that lacks \"additionalProperties\": false")
+	}
+	if len(s.properties) == 0 && !s.closed && !top {
+		return g.dict(p, s)
 	}
 	var members []member
 	for _, name := range s.order() {
@@ -195,140 +207,6 @@ func (g *grammar) firstOf(members []member) string {
 	}
 	return g.rule("(" + strings.Join(choices, " | ") + ")?")
 }
-
-// value writes one value, as one symbol or a group.
-func (g *grammar) value(p place, s *shape) (string, error) {
-	if len(p.policy.Candidates) > 0 {
-		return g.candidates(p, s)
-	}
-	if s.unsupported != "" {
-		return "", p.unsupported("%s", s.unsupported)
-	}
-	if s.enum != nil {
-		return g.enum(p, s)
-	}
-	if len(s.types) == 0 {
-		return "", p.unsupported("a value without a type")
-	}
-	var choices []string
-	for _, t := range s.types {
-		choice, err := g.typed(p, s, t)
-		if err != nil {
-			return "", err
-		}
-		choices = append(choices, choice)
-	}
-	if len(choices) == 1 {
-		return choices[0], nil
-	}
-	return "(" + strings.Join(choices, " | ") + ")", nil
-}
-
-func (g *grammar) typed(p place, s *shape, jsonType string) (string, error) {
-	fromRequest := p.policy.Source == FromRequest
-	switch jsonType {
-	case "string":
-		if fromRequest && g.spans != "" {
-			return g.spans, nil
-		}
-		return g.share(freeString), nil
-	case "integer", "number":
-		if texts := candidateNumbers(g.numbers, jsonType == "integer"); fromRequest && len(texts) > 0 {
-			return g.share(alternatives(texts)), nil
-		}
-		if jsonType == "integer" {
-			return g.share(freeInteger), nil
-		}
-		return g.share(freeNumber), nil
-	case "boolean":
-		return `("true" | "false")`, nil
-	case "null":
-		return quote("null"), nil
-	case "array":
-		if s.items == nil {
-			return "", p.unsupported("an array without \"items\"")
-		}
-		item, err := g.value(p.at("0"), s.items)
-		if err != nil {
-			return "", err
-		}
-		return g.rule(`"[" (` + item + ` ("," ` + item + `)*)? "]"`), nil
-	case "object":
-		nested, err := g.object(p, s, false)
-		if err != nil {
-			return "", err
-		}
-		return g.rule(nested), nil
-	}
-	return "", p.unsupported("the type %q", clip(jsonType))
-}
-
-// enum admits exactly the canonical texts of the values, those that the schema's type admits as well.
-func (g *grammar) enum(p place, s *shape) (string, error) {
-	var texts []string
-	for _, raw := range s.enum {
-		if len(s.types) > 0 && !slices.ContainsFunc(s.types, func(t string) bool { return hasType(raw, t) }) {
-			continue
-		}
-		texts = append(texts, string(raw))
-	}
-	if len(texts) == 0 {
-		return "", p.unsupported("an enum without a value")
-	}
-	return "(" + alternatives(texts) + ")", nil
-}
-
-// candidates admits the listed values. They come from learning, so each is checked against the schema first.
-func (g *grammar) candidates(p place, s *shape) (string, error) {
-	sch := p.tool.parameters.Properties[p.path[0]]
-	var texts []string
-	for _, candidate := range p.policy.Candidates {
-		text, err := canon.Transform([]byte(candidate))
-		if err != nil {
-			return "", fmt.Errorf("grammar: tool %s: parameter %s: candidate %s: %w", p.tool.Name, p.path[0], clip(candidate), err)
-		}
-		value, err := decode(text)
-		if err != nil {
-			return "", fmt.Errorf("grammar: tool %s: parameter %s: candidate %s: %w", p.tool.Name, p.path[0], clip(candidate), err)
-		}
-		if err := sch.Validate(value); err != nil {
-			return "", fmt.Errorf("grammar: tool %s: parameter %s: the candidate %s isn't valid there", p.tool.Name, p.path[0], clip(candidate))
-		}
-		arranged, err := s.arrange(text)
-		if err != nil {
-			return "", fmt.Errorf("grammar: tool %s: parameter %s: %w", p.tool.Name, p.path[0], err)
-		}
-		texts = append(texts, string(arranged))
-	}
-	return "(" + alternatives(texts) + ")", nil
-}
-
-// hasType reports whether a canonical JSON text is of a schema's type.
-func hasType(text json.RawMessage, jsonType string) bool {
-	switch text[0] {
-	case '"':
-		return jsonType == "string"
-	case '[':
-		return jsonType == "array"
-	case '{':
-		return jsonType == "object"
-	case 't', 'f':
-		return jsonType == "boolean"
-	case 'n':
-		return jsonType == "null"
-	}
-	return jsonType == "number" || jsonType == "integer" && !bytes.ContainsAny(text, ".e")
-}
-
-// The texts of free values. Repetition is bounded where a value has a sensible length and left to the token limit for
-// strings: the engine copies a rule once for each repetition that is counted.
-const (
-	freeString = `"\"" ([^"\\\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ` +
-		// four hex digits that aren't a surrogate
-		`([0-9a-cA-CefEF] [0-9a-fA-F] | [dD] [0-7]) [0-9a-fA-F] [0-9a-fA-F]))* "\""`
-	freeInteger = `"-"? ("0" | [1-9] [0-9]{0,15})`
-	freeNumber  = freeInteger + ` ("." [0-9]{1,16})? ([eE] ("-" "0"? [1-9] [0-9]? | "+"? [1-9]))?`
-)
 
 // alternatives lists literal texts, each once.
 func alternatives(texts []string) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"edge/internal/canon"
 )
@@ -11,21 +12,32 @@ import (
 // PromptJSON is the tool as a model reads it, as short as it can be: one line of
 // {"name":…,"description":…,"parameters":{"properties":{…},"required":[…]}}, every value in canonical form, the members
 // in this order. What is the same for every tool (closed, of type object) and what a model can't act on (level, output
-// schema) is left out. A tool without parameters has "parameters":{}.
+// schema) is left out, and schemas are those of PlainProperties; definitions that hold themselves follow as "$defs". A
+// tool without parameters has "parameters":{}.
 func (t Tool) PromptJSON() ([]byte, error) {
 	var schema struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
+		Required []string `json:"required"`
 	}
 	if err := json.Unmarshal(t.Parameters, &schema); err != nil {
 		return nil, fmt.Errorf("prompt text of tool %s: %w", t.Name, err)
 	}
+	properties, definitions, err := t.PlainProperties()
+	if err != nil {
+		return nil, fmt.Errorf("prompt text of tool %s: %w", t.Name, err)
+	}
 	var parameters, w objectWriter
-	if len(schema.Properties) > 0 {
-		parameters.member("properties", schema.Properties)
+	if len(properties) > 0 {
+		parameters.member("properties", properties)
 	}
 	if len(schema.Required) > 0 {
 		parameters.member("required", schema.Required)
+	}
+	if len(definitions) > 0 {
+		named := map[string]json.RawMessage{}
+		for ref, definition := range definitions {
+			named[ref[strings.LastIndexByte(ref, '/')+1:]] = definition
+		}
+		parameters.member("$defs", named)
 	}
 	w.member("name", t.Name)
 	w.member("description", t.Description)

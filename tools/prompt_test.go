@@ -1,6 +1,8 @@
 package tools_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +30,56 @@ func TestPromptJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestPromptOfRicherSchemas: what pydantic says of nested models is told in few words.
+func TestPromptOfRicherSchemas(t *testing.T) {
+	want := map[string]string{
+		"optional":        `{"properties":{"a":{"type":["integer","null"]},"b":{"type":["integer","null"]}},"required":["a","b"]}`,
+		"optional_enum":   `{"properties":{"unit":{"enum":["celsius","kelvin",null],"type":["string","null"]}},"required":["unit"]}`,
+		"enums":           `{"properties":{"level":{"default":1,"enum":[1,2],"type":"integer"},"unit":{"enum":["celsius","kelvin"],"type":"string"}},"required":["unit","level"]}`,
+		"optional_nested": `{"properties":{"others":{"items":{"description":"Where somebody lives.","properties":{"number":{"description":"The house's number.","minimum":1,"type":"integer"},"street":{"type":"string"},"zip":{"type":["string","null"]}},"required":["street","number","zip"],"type":"object"},"type":"array"},"person":{"properties":{"age":{"maximum":150,"minimum":0,"type":"integer"},"home":{"description":"Where somebody lives.","properties":{"number":{"description":"The house's number.","minimum":1,"type":"integer"},"street":{"type":"string"},"zip":{"type":["string","null"]}},"required":["street","number","zip"],"type":["object","null"]},"name":{"maxLength":40,"minLength":1,"type":"string"},"unit":{"default":"celsius","enum":["celsius","kelvin"],"type":"string"}},"required":["name","age","home","unit"],"type":["object","null"]}},"required":["person","others"]}`,
+		"discriminated":   `{"properties":{"pet":{"anyOf":[{"properties":{"kind":{"const":"cat","type":"string"},"lives":{"type":"integer"}},"required":["kind","lives"],"type":"object"},{"properties":{"kind":{"const":"dog","type":"string"},"name":{"type":"string"}},"required":["kind","name"],"type":"object"}]}},"required":["pet"]}`,
+		"recursive":       `{"properties":{"node":{"$ref":"#/$defs/Node"}},"required":["node"],"$defs":{"Node":{"properties":{"children":{"default":[],"items":{"$ref":"#/$defs/Node"},"type":"array"},"value":{"type":"integer"}},"required":["value","children"],"type":"object"}}}`,
+	}
+	for _, c := range pydanticCases(t) {
+		tool, _ := c.set(t).Lookup(c.Name)
+		text, err := tool.PromptJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parameters, ok := want[c.Name]; ok {
+			if diff := cmp.Diff(`{"name":"`+c.Name+`","description":"d","parameters":`+parameters+`}`, string(text)); diff != "" {
+				t.Error(diff)
+			}
+			delete(want, c.Name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not in the corpus: %v", want)
+	}
+}
+
+// TestPromptOfReferencesThatFanOut stays short: 10 definitions, each with 10 references to the next.
+func TestPromptOfReferencesThatFanOut(t *testing.T) {
+	var defs []string
+	for i := range 10 {
+		var members []string
+		for j := range 10 {
+			members = append(members, fmt.Sprintf(`"m%d":{"$ref":"#/$defs/D%d"}`, j, i+1))
+		}
+		defs = append(defs, fmt.Sprintf(`"D%d":{"type":"object","properties":{%s}}`, i, strings.Join(members, ",")))
+	}
+	set := freeze(t, functionTool("f", `"properties":{"p":{"$ref":"#/$defs/D0"}},"$defs":{`+strings.Join(defs, ",")+`,"D10":{"type":"null"}}`))
+	tool, _ := set.Lookup("f")
+	text, err := tool.PromptJSON()
+	if err != nil || len(text) > 40_000 {
+		t.Errorf("got %d bytes, %v", len(text), err)
+	}
+	grammar, err := set.Grammar(tools.GrammarOptions{AllowCall: true})
+	if err != nil || len(grammar) > 10_000 {
+		t.Errorf("got a grammar of %d bytes, %v", len(grammar), err)
 	}
 }
 

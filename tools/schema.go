@@ -20,7 +20,12 @@ func (noLoader) Load(url string) (any, error) {
 
 // compileSchema compiles canonical JSON as JSON Schema 2020-12. Formats stay annotations, as that draft has them. The
 // library is version 6 of its module, the one that is still maintained.
-func compileSchema(raw []byte) (*jsonschema.Schema, error) {
+func compileSchema(raw []byte) (*jsonschema.Schema, error) { return compile(raw, nil) }
+
+// compileParameters is compileSchema, but for patterns that can't be read: those are for the grammar to refuse.
+func compileParameters(raw []byte) (*jsonschema.Schema, error) { return compile(raw, readPattern) }
+
+func compile(raw []byte, patterns jsonschema.RegexpEngine) (*jsonschema.Schema, error) {
 	doc, err := decode(raw)
 	if err != nil {
 		return nil, err
@@ -32,6 +37,7 @@ func compileSchema(raw []byte) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(patterns)
 	if err := c.AddResource(url, doc); err != nil {
 		return nil, err
 	}

@@ -3,43 +3,124 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// shape is a schema as the grammar sees it: the few keywords that decoding can enforce, and the name of the first one
-// that it can't. Parameters made from Python signatures have no others.
+// shape is a schema as the grammar sees it: which values it is made of, and the name of the first keyword that decoding
+// can't enforce. Limits (lengths, ranges, patterns) are read from schema.
 type shape struct {
+	schema      *jsonschema.Schema
 	types       []string
 	enum        []json.RawMessage // nil where there is none
 	properties  map[string]*shape
 	required    []string
+	closed      bool   // no other members
+	extra       *shape // what other members hold, nil where nothing is said
+	names       *shape // of other members
 	items       *shape
-	closed      bool
+	prefix      []*shape
+	format      string
+	ref         *shape   // of "$ref", or an "allOf" of one
+	union       []*shape // of "anyOf" and "oneOf"
+	exclusive   bool     // of "oneOf": a value may follow one only
 	unsupported string
+	unreadable  bool // what is unsupported is the pattern
 }
 
-// parseShape reads a schema that compileSchema took.
-func parseShape(raw json.RawMessage) (*shape, error) {
-	if s := string(raw); s == "true" || s == "false" {
-		return &shape{unsupported: "a schema that is just " + s}, nil
+// shapeReader reads the parts of one schema. A reference gives the same shape each time, so that shapes may be cyclic.
+type shapeReader struct {
+	root json.RawMessage
+	refs map[string]*shape
+	all  []*shape
+}
+
+// parseShape reads a schema that compileSchema took, and compiled.
+func parseShape(raw json.RawMessage, compiled *jsonschema.Schema) (*shape, error) {
+	r := &shapeReader{root: raw, refs: map[string]*shape{}}
+	s, err := r.shape(raw, compiled)
+	if err != nil {
+		return nil, err
 	}
-	var keywords map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keywords); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	s := &shape{}
-	for _, key := range sortedKeys(keywords) {
-		if err := s.read(key, keywords[key]); err != nil {
-			return nil, fmt.Errorf("schema keyword %s: %w", key, err)
-		}
-	}
+	r.seal()
 	return s, nil
 }
 
-func (s *shape) read(key string, value json.RawMessage) (err error) {
+func (r *shapeReader) shape(raw json.RawMessage, compiled *jsonschema.Schema) (*shape, error) {
+	s := &shape{}
+	return s, r.fill(s, raw, compiled)
+}
+
+// annotates reports whether a keyword says nothing about which values are valid, or holds schemas for others to point to.
+func annotates(key string) bool {
 	switch key {
-	case "$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format":
-		// Annotations: they say nothing about which values are valid.
+	case "$schema", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+		"discriminator", "contentEncoding", "contentMediaType", "contentSchema":
+		return true
+	}
+	return false
+}
+
+// whole reports whether a keyword stands in for a whole schema, and so stands alone.
+func whole(key string) bool {
+	return key == "$ref" || key == "allOf" || key == "anyOf" || key == "oneOf"
+}
+
+func (r *shapeReader) fill(s *shape, raw json.RawMessage, compiled *jsonschema.Schema) error {
+	r.all = append(r.all, s)
+	if s.schema = compiled; compiled == nil { // of "additionalProperties": true
+		s.schema = &jsonschema.Schema{}
+	}
+	switch string(raw) {
+	case "true":
+		return nil
+	case "false":
+		s.unsupported = "a schema that admits nothing"
+		return nil
+	}
+	var keywords map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &keywords); err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	var asserting []string
+	for _, key := range sortedKeys(keywords) {
+		if annotates(key) {
+			continue
+		}
+		asserting = append(asserting, key)
+		if err := r.read(s, key, keywords[key]); err != nil {
+			return fmt.Errorf("schema keyword %s: %w", key, err)
+		}
+	}
+	for _, key := range asserting {
+		if whole(key) && len(asserting) > 1 {
+			s.refuse("the keyword %q beside others", key)
+		}
+	}
+	return nil
+}
+
+func (s *shape) refuse(format string, args ...any) {
+	if s.unsupported == "" {
+		s.unsupported = fmt.Sprintf(format, args...)
+	}
+}
+
+func (r *shapeReader) read(s *shape, key string, value json.RawMessage) (err error) {
+	c := s.schema
+	switch key {
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
+		"minProperties", "maxProperties":
+	case "pattern":
+		if _, unread := c.Pattern.(unreadPattern); unread {
+			s.refuse("the pattern %s", clip(c.Pattern.String()))
+			s.unreadable = true
+		}
+	case "format":
+		return json.Unmarshal(value, &s.format)
 	case "type":
 		if value[0] == '"' {
 			s.types = []string{""}
@@ -53,84 +134,170 @@ func (s *shape) read(key string, value json.RawMessage) (err error) {
 	case "required":
 		return json.Unmarshal(value, &s.required)
 	case "additionalProperties":
-		s.closed = string(value) == "false"
+		if s.closed = string(value) == "false"; !s.closed {
+			sub, _ := c.AdditionalProperties.(*jsonschema.Schema)
+			s.extra, err = r.shape(value, sub)
+		}
+	case "propertyNames":
+		s.names, err = r.shape(value, c.PropertyNames)
+	case "patternProperties":
+		return r.patternProperties(s, value)
 	case "items":
-		s.items, err = parseShape(value)
+		if string(value) != "false" {
+			s.items, err = r.shape(value, c.Items2020)
+		}
+	case "prefixItems":
+		s.prefix, err = r.list(value, c.PrefixItems)
+	case "anyOf":
+		s.union, err = r.list(value, c.AnyOf)
+	case "oneOf":
+		s.exclusive = true
+		s.union, err = r.list(value, c.OneOf)
+	case "allOf":
+		var all []*shape
+		if all, err = r.list(value, c.AllOf); err == nil && len(all) == 1 {
+			s.ref = all[0]
+		} else {
+			s.refuse(`an "allOf" of several`)
+		}
+	case "$ref":
+		return r.reference(s, value)
 	case "properties":
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(value, &members); err != nil {
 			return err
 		}
 		s.properties = map[string]*shape{}
-		for name, member := range members {
-			if s.properties[name], err = parseShape(member); err != nil {
+		for _, name := range sortedKeys(members) {
+			if s.properties[name], err = r.shape(members[name], c.Properties[name]); err != nil {
 				return err
 			}
 		}
 	default:
-		if s.unsupported == "" {
-			s.unsupported = fmt.Sprintf("the keyword %q", clip(key))
-		}
+		s.refuse("the keyword %q", clip(key))
 	}
 	return err
 }
 
-// order is the one order in which an object's members are written: the required ones as the schema lists them, then
-// the others by name.
-func (s *shape) order() []string {
-	names := slices.Clone(s.required)
-	for _, name := range sortedKeys(s.properties) {
-		if !slices.Contains(s.required, name) {
-			names = append(names, name)
+func (r *shapeReader) list(raw json.RawMessage, compiled []*jsonschema.Schema) ([]*shape, error) {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return nil, err
+	}
+	list := make([]*shape, len(parts))
+	for i, part := range parts {
+		var err error
+		if list[i], err = r.shape(part, compiled[i]); err != nil {
+			return nil, err
 		}
 	}
-	return names
+	return list, nil
 }
 
-// arrange rewrites a valid canonical value with every object's members in the grammar's order.
-func (s *shape) arrange(value json.RawMessage) (json.RawMessage, error) {
-	switch {
-	case s == nil:
-		return value, nil
-	case value[0] == '{' && len(s.properties) > 0:
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(value, &members); err != nil {
-			return nil, err
-		}
-		w := objectWriter{}
-		names := s.order()
-		for _, name := range sortedKeys(members) {
-			if s.properties[name] == nil && !slices.Contains(names, name) {
-				names = append(names, name) // only an open object has these; no grammar is made for one
-			}
-		}
-		for _, name := range names {
-			if member, ok := members[name]; ok {
-				arranged, err := s.properties[name].arrange(member)
-				if err != nil {
-					return nil, err
-				}
-				w.member(name, arranged)
-			}
-		}
-		return w.bytes(), w.err
-	case value[0] == '[' && s.items != nil:
-		var items []json.RawMessage
-		if err := json.Unmarshal(value, &items); err != nil {
-			return nil, err
-		}
-		text := []byte{'['}
-		for i, item := range items {
-			arranged, err := s.items.arrange(item)
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				text = append(text, ',')
-			}
-			text = append(text, arranged...)
-		}
-		return append(text, ']'), nil
+// patternProperties reads one pattern for all names, as a dict whose keys have one is written.
+func (r *shapeReader) patternProperties(s *shape, raw json.RawMessage) error {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
 	}
-	return value, nil
+	if len(parts) != 1 || len(s.schema.Properties) > 0 || s.schema.PropertyNames != nil {
+		s.refuse(`the keyword "patternProperties" beside other members`)
+		return nil
+	}
+	for pattern, sub := range s.schema.PatternProperties {
+		s.names = &shape{schema: &jsonschema.Schema{Pattern: pattern}, types: []string{"string"}}
+		if _, unread := pattern.(unreadPattern); unread {
+			s.refuse("the pattern %s", clip(pattern.String()))
+		}
+		for _, part := range parts {
+			extra, err := r.shape(part, sub)
+			if err != nil {
+				return err
+			}
+			s.extra = extra
+		}
+	}
+	return nil
+}
+
+func (r *shapeReader) reference(s *shape, raw json.RawMessage) error {
+	var ref string
+	if err := json.Unmarshal(raw, &ref); err != nil {
+		return err
+	}
+	if known, ok := r.refs[ref]; ok {
+		s.ref = known
+		return nil
+	}
+	target, ok := follow(r.root, ref)
+	if !ok {
+		s.refuse("the reference %s", clip(ref))
+		return nil
+	}
+	s.ref = &shape{}
+	r.refs[ref] = s.ref
+	return r.fill(s.ref, target, s.schema.Ref)
+}
+
+// follow finds what a reference into its own schema, "#" and a JSON pointer, points to.
+func follow(root json.RawMessage, ref string) (json.RawMessage, bool) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok || pointer != "" && pointer[0] != '/' {
+		return nil, false
+	}
+	at := root
+	for i, step := range strings.Split(pointer, "/") {
+		if i == 0 {
+			continue
+		}
+		step, err := url.PathUnescape(step)
+		if err != nil {
+			return nil, false
+		}
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		var members map[string]json.RawMessage
+		var items []json.RawMessage
+		switch {
+		case json.Unmarshal(at, &members) == nil:
+			at = members[step]
+		case json.Unmarshal(at, &items) == nil:
+			n, err := strconv.Atoi(step)
+			if err != nil || n < 0 || n >= len(items) {
+				return nil, false
+			}
+			at = items[n]
+		}
+		if at == nil {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// kinds are the JSON types that a value may have; nil is any. Where none is named, the other keywords tell.
+func (s *shape) kinds() []string {
+	c := s.schema
+	switch {
+	case s.types != nil:
+		return s.types
+	case s.properties != nil || s.extra != nil || s.names != nil || s.required != nil || s.closed:
+		return []string{"object"}
+	case s.items != nil || s.prefix != nil || c.MinItems != nil || c.MaxItems != nil:
+		return []string{"array"}
+	case s.format != "" || c.Pattern != nil || c.MinLength != nil || c.MaxLength != nil:
+		return []string{"string"}
+	case c.Minimum != nil || c.Maximum != nil || c.ExclusiveMinimum != nil || c.ExclusiveMaximum != nil || c.MultipleOf != nil:
+		return []string{"number"}
+	}
+	return nil
+}
+
+func (s *shape) order() []string { return memberOrder(s.required, sortedKeys(s.properties)) }
+
+// end is what a chain of references ends in.
+func (s *shape) end() *shape {
+	for s != nil && s.ref != nil {
+		s = s.ref
+	}
+	return s
 }

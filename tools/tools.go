@@ -29,6 +29,18 @@ const (
 	Commit ExecutionLevel = "commit"
 )
 
+// Surface is the way in which a tool was written.
+type Surface string
+
+const (
+	// FromEdge is a function with @edge_tool.
+	FromEdge Surface = ""
+	// FromFunction is a function tool: its result is text, and it may put its errors into words for the model.
+	FromFunction Surface = "function"
+	// FromHost is a hosted tool, which edge runs itself.
+	FromHost Surface = "hosted"
+)
+
 // Tool is one function as it is shown to a model, with what edge needs to run it.
 //
 // Parameters and OutputSchema are canonical JSON (RFC 8785). Parameters is a closed JSON Schema 2020-12 object whose
@@ -41,6 +53,10 @@ type Tool struct {
 	ExecutionLevel ExecutionLevel  `json:"execution_level"`
 	ReturnDirect   bool            `json:"return_direct"`
 	Permissions    []string        `json:"permissions"`
+	// Surface is how the tool was written, Hosted a hosted tool's configuration, canonical JSON. Neither is part of the
+	// schema's digest.
+	Surface Surface         `json:"surface,omitempty"`
+	Hosted  json.RawMessage `json:"hosted,omitempty"`
 	// IntentTags only select; they are not part of the schema's digest.
 	IntentTags []string `json:"intent_tags"`
 	// Line is where the function stands in its file, 0 where it has none.
@@ -57,6 +73,8 @@ type Inspection struct {
 	GeneratorVersion string
 	PythonVersion    string
 	Tools            []Tool
+	// Agents describes the file's agents, canonical JSON for package agent; nil where it has none.
+	Agents json.RawMessage
 	// Problems make the file unusable; Warnings don't.
 	Problems []fault.Problem
 	Warnings []fault.Problem

@@ -26,6 +26,8 @@ type CallRequest struct {
 	Set *tools.ActiveSet
 	// Call is what runs; its arguments are canonical JSON.
 	Call tools.Call
+	// Context is JSON: what a function tool gets as its context's value. nil is null; an @edge_tool gets none.
+	Context json.RawMessage
 	// WithUserRights runs the call without a sandbox. It is for a commit call that a person has confirmed.
 	WithUserRights bool
 }
@@ -49,8 +51,17 @@ type Result struct {
 	// Sandbox is what the process found to be enforced, as canonical JSON; nil if it never said.
 	Sandbox     json.RawMessage
 	LoadedFiles []LoadedFile
+	// Told is set where the tool failed and its failure function put the error into words for the model, which are the
+	// result.
+	Told *Told
 	// TracebackSHA256 digests the traceback of a function that raised; zero otherwise.
 	TracebackSHA256 digest.SHA256
+}
+
+// Told says that a result is an error in words, and of which type it was.
+type Told struct {
+	// Kind is the name of the exception's class; ModelBehaviorError is the model's own mistake.
+	Kind string `json:"kind"`
 }
 
 // Inspect runs the file's top level in a process of its own and tells what tools it declares. A file with problems isn't
@@ -65,11 +76,22 @@ func (r *Runner) Inspect(ctx context.Context, path string) (tools.Inspection, er
 	if err != nil {
 		return tools.Inspection{}, fault.From(err)
 	}
+	r.warmFor(path, ran.response.Preload)
 	in, err := ran.response.inspection(path)
 	if err != nil {
 		return tools.Inspection{}, fault.New(fault.CodeRunnerProtocolViolation, "%s: %w", what, err)
 	}
 	return in, nil
+}
+
+// warmFor has the processes that are started ahead from now on import what the file at path imported.
+func (r *Runner) warmFor(path string, modules []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warm = nil
+	if len(modules) > 0 {
+		r.warm = &preload{Folder: filepath.Dir(path), Modules: modules, path: path}
+	}
 }
 
 // Measure gives the sandbox block that a read call would have here and now, as canonical JSON: what edge doctor tells.
@@ -106,6 +128,7 @@ func (r *Runner) Call(ctx context.Context, req CallRequest) (Result, error) {
 		SourceSHA256: &source,
 		Function:     &function{ToolName: req.Call.ToolName},
 		Arguments:    arguments,
+		Context:      req.Context,
 	})
 	result := Result{Duration: ran.duration, SecretVerified: ran.verified, Sandbox: ran.sandbox}
 	if ran.response != nil {
@@ -125,7 +148,7 @@ func (r *Runner) Call(ctx context.Context, req CallRequest) (Result, error) {
 	if len(canonical) > tools.MaxResultBytes {
 		return result, fault.New(fault.CodeToolResultOversized, "%s: result: got %d bytes of canonical JSON, want at most %d", what, len(canonical), tools.MaxResultBytes)
 	}
-	result.Canonical = canonical
+	result.Canonical, result.Told = canonical, ran.response.Told
 	return result, nil
 }
 
@@ -164,7 +187,7 @@ func (r *Runner) exchange(ctx context.Context, what string, l level, req request
 	if _, err := io.ReadFull(r.cfg.Rand, secret); err != nil {
 		return ran, fmt.Errorf("runner: secret: %w", err)
 	}
-	p, err := r.obtain(l)
+	p, err := r.obtain(l, req.Path)
 	if err != nil {
 		return ran, err
 	}

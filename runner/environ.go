@@ -25,6 +25,8 @@ func passesThrough(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ":
 		return true
+	case "OPENAI_AGENTS_DONT_LOG_TOOL_DATA": // a switch, and no secret: edgestudio.agents reads it
+		return true
 	case "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "PATHEXT", "USERPROFILE", "USERNAME", "LOCALAPPDATA", "APPDATA":
 		return runtime.GOOS == "windows"
 	}

@@ -53,12 +53,15 @@ type Runner struct {
 
 	mu     sync.Mutex
 	ahead  *ahead
+	warm   *preload // of the file that was inspected last; nil where that has no function tools
 	closed bool
 }
 
 // ahead is a process that was started before there was work for it.
 type ahead struct {
 	level level
+	// path is the only file that it may serve, "" for any: what was imported ahead is that file's.
+	path string
 	// started is closed when process or err is set.
 	started chan struct{}
 	process *process
@@ -85,7 +88,7 @@ func New(cfg Config) (*Runner, error) {
 		cfg.Stderr = io.Discard
 	}
 	r := &Runner{cfg: cfg, args: pythonArgs(), stderr: &lockedWriter{w: cfg.Stderr}}
-	if r.first, err = firstFrame(); err != nil {
+	if r.first, err = firstFrame(nil); err != nil {
 		return nil, err
 	}
 	if r.python, err = findPython(cfg.Python, cfg.Environ, cfg.Memory); err != nil {
@@ -107,10 +110,19 @@ func (r *Runner) Prepare() {
 		return
 	}
 	a := &ahead{level: r.levelFor(false), started: make(chan struct{})}
+	warm, first := r.warm, r.first
+	if warm != nil {
+		a.path = warm.path
+	}
 	r.ahead = a
 	go func() {
 		defer close(a.started)
-		a.process, a.err = r.startProcess(a.level)
+		if warm != nil {
+			if first, a.err = firstFrame(warm); a.err != nil {
+				return
+			}
+		}
+		a.process, a.err = r.startProcess(a.level, first)
 	}()
 }
 
@@ -141,8 +153,9 @@ func (r *Runner) levelFor(withUserRights bool) level {
 	return confined
 }
 
-// obtain gives a process that nobody has used: the one started ahead if it is alive and of the level, or else a new one.
-func (r *Runner) obtain(l level) (*process, error) {
+// obtain gives a process that nobody has used: the one started ahead if it is alive, of the level and may serve the file,
+// or else a new one.
+func (r *Runner) obtain(l level, path string) (*process, error) {
 	r.mu.Lock()
 	a := r.ahead
 	if a != nil && a.level == l {
@@ -152,6 +165,10 @@ func (r *Runner) obtain(l level) (*process, error) {
 	}
 	closed := r.closed
 	r.mu.Unlock()
+	if a != nil && a.path != "" && a.path != path {
+		a.discard()
+		a = nil
+	}
 	if closed {
 		a.discard()
 		return nil, errors.New("runner: used after Close")
@@ -162,17 +179,17 @@ func (r *Runner) obtain(l level) (*process, error) {
 		}
 		a.discard()
 	}
-	return r.startProcess(l)
+	return r.startProcess(l, r.first)
 }
 
-func (r *Runner) startProcess(l level) (*process, error) {
+func (r *Runner) startProcess(l level, first []byte) (*process, error) {
 	required := r.cfg.Sandbox == SandboxRequired && l == confined
 	if required {
 		if err := canEnforce(r.cfg.Executable); err != nil {
 			return nil, fault.New(fault.CodeSandboxUnavailable, "the sandbox is required: %w", err)
 		}
 	}
-	return startProcess(r.tempDir(), r.stderr, r.first, func(dir string) (launch, error) {
+	return startProcess(r.tempDir(), r.stderr, first, func(dir string) (launch, error) {
 		made, err := sandboxLaunch(sandboxConfig{
 			level:      l,
 			required:   required,

@@ -26,8 +26,16 @@ const protocol = "edge.runner/v1"
 // text as UTF-8 whatever the locale.
 func pythonArgs() []string { return []string{"-I", "-S", "-B", "-X", "utf8", "-c", bootSource} }
 
-// firstFrame is the package as the interpreter gets it, the same for every process.
-func firstFrame() ([]byte, error) {
+// preload is what a process that was started ahead imports while it waits: the modules that a file imported when it was
+// inspected, unless the file's folder has some of that name.
+type preload struct {
+	Folder  string   `json:"folder"`
+	Modules []string `json:"modules"`
+	path    string
+}
+
+// firstFrame is the package as the interpreter gets it, the same for every process but for what it imports ahead.
+func firstFrame(p *preload) ([]byte, error) {
 	const root = "python/edgestudio"
 	modules := map[string]string{}
 	err := fs.WalkDir(packageSources, root, func(name string, d fs.DirEntry, err error) error {
@@ -48,7 +56,11 @@ func firstFrame() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runner: embedded package: %w", err)
 	}
-	frame, err := json.Marshal(map[string]any{"protocol": protocol, "modules": modules})
+	first := map[string]any{"protocol": protocol, "modules": modules}
+	if p != nil {
+		first["preload"] = p
+	}
+	frame, err := json.Marshal(first)
 	if err != nil {
 		return nil, fmt.Errorf("runner: embedded package: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 const (
 	opInspect = "inspect"
 	opCall    = "call"
+	opDecide  = "decide"
 )
 
 // request is frame 2 of the protocol.
@@ -27,8 +28,13 @@ type request struct {
 	SourceSHA256 *digest.SHA256  `json:"source_sha256"`
 	Function     *function       `json:"function,omitempty"`
 	Arguments    json.RawMessage `json:"arguments,omitempty"`
-	Limits       *limits         `json:"limits,omitempty"`
-	Probe        bool            `json:"probe,omitempty"`
+	// Context is what function tools and agents' functions get as the value of their context.
+	Context json.RawMessage `json:"context,omitempty"`
+	// Agent and Results are of a decision.
+	Agent   string    `json:"agent,omitempty"`
+	Results *[]Output `json:"results,omitempty"`
+	Limits  *limits   `json:"limits,omitempty"`
+	Probe   bool      `json:"probe,omitempty"`
 	// ProbePath is a file outside the private folder that a probe tries to make.
 	ProbePath string `json:"probe_path,omitempty"`
 }
@@ -61,7 +67,15 @@ type response struct {
 	Errors                 []wireProblem `json:"errors"`
 	Warnings               []wireProblem `json:"warnings"`
 
-	Result      json.RawMessage `json:"result"`
+	Agents  json.RawMessage `json:"agents"`
+	Preload []string        `json:"preload"`
+
+	Result json.RawMessage `json:"result"`
+	Told   *Told           `json:"told"`
+
+	IsFinalOutput *bool   `json:"is_final_output"`
+	FinalOutput   *string `json:"final_output"`
+
 	LoadedFiles []LoadedFile    `json:"loaded_files"`
 	Sandbox     json.RawMessage `json:"sandbox"`
 }
@@ -84,6 +98,8 @@ type wireTool struct {
 	IntentTags     []string             `json:"intent_tags"`
 	Line           int                  `json:"line"`
 	Function       string               `json:"function"`
+	Surface        tools.Surface        `json:"surface"`
+	Hosted         json.RawMessage      `json:"hosted"`
 }
 
 type wireProblem struct {
@@ -124,6 +140,12 @@ func (r *response) check(op string) error {
 	if op == opCall && len(r.Result) == 0 {
 		return fmt.Errorf("a call without a result")
 	}
+	if op == opDecide && r.IsFinalOutput == nil {
+		return fmt.Errorf("a decision that decides nothing")
+	}
+	if r.Told != nil && (op != opCall || r.Told.Kind == "") {
+		return fmt.Errorf("told: got kind %q of op %s, want the kind of a call's error", r.Told.Kind, op)
+	}
 	if op == opInspect && (r.SourceSHA256.IsZero() || r.SchemaGeneratorVersion == "") {
 		return fmt.Errorf("an inspection without the file's digest or the generator's version")
 	}
@@ -140,6 +162,12 @@ func (r *response) inspection(path string) (tools.Inspection, error) {
 		Problems:         problems(path, r.Errors),
 		Warnings:         problems(path, r.Warnings),
 	}
+	if s := string(r.Agents); s != "" && s != "null" {
+		var err error
+		if in.Agents, err = canon.Transform(r.Agents); err != nil {
+			return tools.Inspection{}, fmt.Errorf("agents: %w", err)
+		}
+	}
 	for _, w := range r.Tools {
 		t := tools.Tool{
 			Name:           w.Name,
@@ -149,8 +177,17 @@ func (r *response) inspection(path string) (tools.Inspection, error) {
 			Permissions:    w.Permissions,
 			IntentTags:     w.IntentTags,
 			Line:           w.Line,
+			Surface:        w.Surface,
+		}
+		if w.Surface == "edge" {
+			t.Surface = tools.FromEdge
 		}
 		var err error
+		if s := string(w.Hosted); s != "" && s != "null" {
+			if t.Hosted, err = canon.Transform(w.Hosted); err != nil {
+				return tools.Inspection{}, fmt.Errorf("configuration of %s: %w", w.Name, err)
+			}
+		}
 		if t.Parameters, err = canon.Transform(w.Parameters); err != nil {
 			return tools.Inspection{}, fmt.Errorf("parameters of %s: %w", w.Name, err)
 		}

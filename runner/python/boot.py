@@ -89,7 +89,7 @@ def boot():
             raise ValueError("protocol %r" % (hello.get("protocol"),))
         sys.meta_path.insert(0, Embedded(hello["modules"]))
         from edgestudio._runner import main
-        main(read_request, write_frame)
+        main(read_request, write_frame, hello.get("preload"))
         status = 0
     except BaseException as error:
         sys.stderr.write("edge: the runner failed: %s: %s\n" % (type(error).__name__, error))

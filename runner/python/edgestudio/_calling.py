@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 
-from edgestudio._discovery import discover, settle
+from edgestudio._discovery import Tool, discover, settle, uses_agents
 from edgestudio._loading import MODULE, Failure, ToolsFile, readable
 from edgestudio._schema import Refused, bind, complete, parameters
 from edgestudio._system import sha256, system
@@ -13,20 +13,43 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+    from edgestudio._functions import Given
+
 MAX_TRACEBACK = 65536
 
 
-def call(request: dict[str, Any], file: ToolsFile) -> bytes:
-    """The result's canonical JSON."""
+def call(request: dict[str, Any], file: ToolsFile) -> tuple[bytes, str]:
+    """The result's canonical JSON, and "" or the type of the error that it words for the model."""
     name = request["function"]["tool_name"]
     attempt("tools_file_import_failed", file, file.load)
     tools = discover(file.namespace, MODULE, file.collector.tools)
-    matches = [tool for tool in tools if tool.name == name]
+    given: list[Any] = []
+    if uses_agents():
+        from edgestudio._functions import given_tools
+        given = given_tools(file.namespace)
+    matches = [tool for tool in [*tools, *given] if tool.name == name]
     if not matches:
         raise Failure("unknown_tool", f"the file has no tool {name!r}")
     if len(matches) > 1:
         raise Failure("duplicate_tool_name", f"the file has {len(matches)} tools {name!r}")
     tool = matches[0]
+    if tool in given:
+        return call_given(tool, request, file)
+    return call_edge_tool(tool, tools, request, file), ""
+
+
+def call_given(tool: Given, request: dict[str, Any], file: ToolsFile) -> tuple[bytes, str]:
+    if tool.surface != "function":
+        raise Failure("unknown_tool", f"{tool.name!r} isn't a function of the file: edge runs it itself")
+    from edgestudio._functions import invoke
+    from edgestudio.agents.exceptions import ModelBehaviorError
+    arguments = canonical(request["arguments"], sys.maxsize).decode()
+    text, told = attempt("tool_raised", file, lambda: invoke(tool.value, arguments, request.get("context")),
+                         (ModelBehaviorError, "invalid_tool_args"))
+    return encode({"output": text}, request["limits"]["result_bytes"]), told
+
+
+def call_edge_tool(tool: Tool, tools: list[Tool], request: dict[str, Any], file: ToolsFile) -> bytes:
     try:
         settle(tool, file.namespace, tools)
         found, owner = parameters(tool.metadata.function)
@@ -42,11 +65,22 @@ def call(request: dict[str, Any], file: ToolsFile) -> bytes:
     return encode(result, request["limits"]["result_bytes"])
 
 
-def attempt(code: str, file: ToolsFile, action: Callable[[], object]) -> object:
-    """What the user's code gives; whatever it raises becomes a Failure of that code."""
+def decide(request: dict[str, Any], file: ToolsFile) -> dict[str, Any]:
+    """What an agent's own function makes of the results of its tools."""
+    from edgestudio import _agents
+    attempt("tools_file_import_failed", file, file.load)
+    decision: dict[str, Any] = attempt("tool_raised", file, lambda: _agents.decide(file.namespace, request))
+    encode(decision, request["limits"]["result_bytes"])
+    return decision
+
+
+def attempt(code: str, file: ToolsFile, action: Callable[[], Any], other: tuple[type, str] | None = None) -> Any:
+    """What the user's code gives; whatever it raises becomes a Failure of that code, or of the other if it is of that type."""
     try:
         return action()
     except BaseException as error:
+        if other is not None and isinstance(error, other[0]):
+            code = other[1]
         failure = Failure(code, type_name(error), file.line_of(error), report(error, file))
     # Raised out here, it doesn't hold on to the error, whose frames hold on to all that the user's code had in memory.
     raise failure

@@ -1,10 +1,13 @@
 """Which tools a loaded file offers, and which object is called for each.
 
-A tool counts if its function was defined in the file, or is among the file's names (imported from a sibling by name).
-Tools that a sibling module defines for itself don't. A decorator above @edge_tool that uses functools.wraps is part of
-the tool; one that hides what it wraps is refused, since nobody could say which of the two functions was meant.
+A tool counts if its function was defined in the file, or is among the file's names (imported from a sibling by name), or
+among the tools of an agent. Tools that a sibling module defines for itself don't. A decorator above @edge_tool that uses
+functools.wraps is part of the tool; one that hides what it wraps is refused, since nobody could say which of the two
+functions was meant.
 """
 from __future__ import annotations
+
+import sys
 
 from edgestudio._schema import Refused, describe, unwrapped
 from edgestudio.tools import FunctionType, ToolMetadata, refusal
@@ -28,6 +31,9 @@ class Tool:
 
 def discover(namespace: dict[str, Any], module: str, collected: list[ToolMetadata]) -> list[Tool]:
     chains = list(wrappers(namespace))
+    if uses_agents():
+        from edgestudio._functions import edge_tools_of_agents
+        chains += [("", unwrapped(value)) for value in edge_tools_of_agents(namespace)]
     found = [metadata for metadata in collected if getattr(metadata.function, "__module__", None) == module]
     for _, chain in chains:
         for layer in chain:
@@ -35,6 +41,11 @@ def discover(namespace: dict[str, Any], module: str, collected: list[ToolMetadat
             if metadata is not None and not any(metadata is other for other in found):
                 found.append(metadata)
     return [Tool(metadata, bound_name(metadata.function, chains)) for metadata in found]
+
+
+def uses_agents() -> bool:
+    """Whether the file has anything of edgestudio.agents. If not, nothing that deals with it is loaded: that takes time."""
+    return "edgestudio.agents" in sys.modules
 
 
 def wrappers(namespace: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:

@@ -18,6 +18,7 @@ class Lines:
         self.path = path
         self.definitions: dict[int, tuple[int, dict[str, int]]] = {}  # first line → line of def, lines of parameters
         self.imports: dict[str, int] = {}
+        self.assignments: dict[str, int] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were shown when the file was loaded
             waiting: list[Any] = [compile(source, path, "exec", ONLY_AST, True)]
@@ -29,6 +30,10 @@ class Lines:
             elif kind == "ImportFrom":
                 for alias in node.names:
                     self.imports[alias.asname or alias.name] = node.lineno
+            elif kind in ("Assign", "AnnAssign"):
+                for target in getattr(node, "targets", None) or [node.target]:
+                    if type(target).__name__ == "Name":
+                        self.assignments[target.id] = node.lineno
             for field in ("body", "orelse", "finalbody", "handlers", "cases"):
                 below = getattr(node, field, None)
                 if type(below) is list:
@@ -49,9 +54,9 @@ class Lines:
         return None
 
     def of_tool(self, function: Any, bound: str) -> int:
-        """The line of its def, or of the import that brought it here."""
+        """The line of its def, of the variable's assignment, or of the import that brought it here."""
         found = self.definition(function)
-        return found[0] if found else self.imports.get(bound, self.imports.get("*", 1))
+        return found[0] if found else self.assignments.get(bound) or self.imports.get(bound, self.imports.get("*", 1))
 
     def of_parameter(self, function: Any, name: str) -> int:
         found = self.definition(function)

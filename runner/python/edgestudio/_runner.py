@@ -4,9 +4,10 @@ from __future__ import annotations
 import sys
 
 from edgestudio import _calling
+from edgestudio._discovery import uses_agents
 from edgestudio._loading import Failure, ToolsFile, readable
 from edgestudio._schema import GENERATOR_VERSION
-from edgestudio._values import Oversized, canonical
+from edgestudio._values import Oversized, Unsupported, canonical
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,15 +17,17 @@ PROTOCOL = "edge.runner/v1"
 FRAME_BYTES = 8 << 20
 
 
-def main(read_request: Callable[[], dict[str, Any]], write_frame: Callable[[bytes], None]) -> None:
+def main(
+    read_request: Callable[[], dict[str, Any]], write_frame: Callable[[bytes], None], preload: dict[str, Any] | None,
+) -> None:
     _calling.streams.take_over()
     name_the_line_of_a_crash()
-    use_the_wait()
+    use_the_wait(preload)
     request = read_request()
     if request.get("protocol") != PROTOCOL:
         raise ValueError(f"protocol {request.get('protocol')!r}")
     response = answer(request)
-    if request["op"] == "call":
+    if request["op"] != "inspect":
         _calling.streams.flush_files()
     _calling.streams.flush_standard()
     write_frame(response)
@@ -39,7 +42,7 @@ def name_the_line_of_a_crash() -> None:
         pass
 
 
-def use_the_wait() -> None:
+def use_the_wait(preload: dict[str, Any] | None) -> None:
     """Imports what most tools files import, if this runner was started ahead and has nothing to do yet.
 
     Only modules that load their own submodules: a tool that forgot an import must fail in the same way cold and warm.
@@ -55,6 +58,9 @@ def use_the_wait() -> None:
             __import__(name)
         except ImportError:
             pass
+    if preload:
+        from edgestudio._preload import load
+        load(preload["folder"], preload["modules"])
 
 
 def answer(request: dict[str, Any]) -> bytes:
@@ -68,11 +74,17 @@ def answer(request: dict[str, Any]) -> bytes:
         set_limits(request.get("limits") or {})
         if request["op"] == "inspect":
             return joined({**head, "ok": True, "op": "inspect"}, inspection(request), block if request.get("probe") else None)
-        if request["op"] != "call":
-            raise Failure("runner_protocol_violation", "the op is neither inspect nor call")
+        if request["op"] not in ("call", "decide"):
+            raise Failure("runner_protocol_violation", "the op is none of inspect, call and decide")
         file = opened(request)
-        result = _calling.call(request, file)
-        return joined({**head, "ok": True, "op": "call", "loaded_files": file.siblings.report()}, b'"result":' + result, block)
+        if request["op"] == "decide":
+            decision = _calling.decide(request, file)
+            return joined({**head, "ok": True, "op": "decide", **decision, "loaded_files": file.siblings.report()}, b"", block)
+        result, told = _calling.call(request, file)
+        done: dict[str, object] = {**head, "ok": True, "op": "call", "loaded_files": file.siblings.report()}
+        if told:
+            done["told"] = {"kind": readable(told[:200])}
+        return joined(done, b'"result":' + result, block)
     except Failure as failure:
         error: dict[str, object] = {"code": failure.code, "message": readable(failure.message)}
         if failure.line:
@@ -107,10 +119,18 @@ def inspection(request: dict[str, Any]) -> bytes:
     file = opened(request)
     findings = inspect(file)
     try:
-        return canonical({
+        found: dict[str, object] = {
             "source_sha256": file.source_sha256, "schema_generator_version": GENERATOR_VERSION,
             "python": sys.version.split()[0], "tools": findings.tools, "errors": findings.errors, "warnings": findings.warnings,
-        }, FRAME_BYTES - 4096)[1:-1]
+        }
+        if findings.agents:
+            found["agents"] = findings.agents
+        if uses_agents():
+            from edgestudio._preload import loaded
+            found["preload"] = loaded()
+        return canonical(found, FRAME_BYTES - 4096)[1:-1]
+    except Unsupported as error:  # tools were looked at before
+        raise Failure("invalid_agent", f"the description of an agent holds {error.what} at {error.path()}") from None
     except Oversized:
         raise Failure("unsupported_schema", "the descriptions of the file's tools are larger than 8 MiB") from None
 

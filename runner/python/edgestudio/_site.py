@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def find(name: str, finder: Any) -> Any:
     """The spec of a module that wasn't found so far, or None; finder is the meta-path finder that asks."""
     if not finder.folders:
-        finder.folders = [folder for folder in candidates() if os.path.isdir(folder)]
+        finder.folders = folders()
         sys.path.extend(folder for folder in finder.folders if folder not in sys.path)
         spec = PathFinder.find_spec(name)
         if spec is not None:
@@ -32,6 +32,11 @@ def find(name: str, finder: Any) -> Any:
         if spec is not None:
             return spec
     return None
+
+
+def folders() -> list[str]:
+    """Those of the candidates that are there."""
+    return [folder for folder in candidates() if os.path.isdir(folder)]
 
 
 def candidates() -> list[str]:

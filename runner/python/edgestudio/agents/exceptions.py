@@ -16,3 +16,7 @@ class ModelBehaviorError(AgentsException):
 
 class UserError(AgentsException):
     """A tool was defined in a way that can't work."""
+
+
+class MaxTurnsExceeded(AgentsException):
+    """A run's models had replied as often as they may, and none of it was an answer."""

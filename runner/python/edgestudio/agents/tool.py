@@ -39,6 +39,7 @@ class FunctionTool:
     ``on_invoke_tool`` takes the context and the model's arguments as JSON text, and gives a result that ``str()`` can
     show. What it raises ends the run; to let the model try again, it returns the error as text.
     A strict schema is made of ``params_json_schema`` unless ``strict_json_schema`` is False; UserError if that can't be.
+    With ``needs_approval``, edge runs a call only after a person confirmed it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class FunctionTool:
     params_json_schema: dict[str, Any]
     on_invoke_tool: Callable[[RunContextWrapper[Any], str], Awaitable[Any]]
     strict_json_schema: bool = True
+    needs_approval: Union[bool, Callable[..., Any]] = False
 
     __wrapped__ = _Wrapped()
 
@@ -70,6 +72,7 @@ def function_tool(
     use_docstring_info: bool = True,
     failure_error_function: Optional[ToolErrorFunction] = default_tool_error_function,
     strict_mode: bool = True,
+    needs_approval: Union[bool, Callable[..., Any]] = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def function_tool(
     func: Optional[Callable[..., Any]] = None,
@@ -80,6 +83,7 @@ def function_tool(
     use_docstring_info: bool = True,
     failure_error_function: Optional[ToolErrorFunction] = default_tool_error_function,
     strict_mode: bool = True,
+    needs_approval: Union[bool, Callable[..., Any]] = False,
 ) -> Union[FunctionTool, Callable[[Callable[..., Any]], FunctionTool]]:
     """Make a tool of a function. Use it bare, ``@function_tool``, or with arguments.
 
@@ -94,12 +98,14 @@ def function_tool(
         failure_error_function: gets the context and the error, and gives the text that the model reads, now or as an
             awaitable. With None the error is raised.
         strict_mode: whether the schema is made strict: closed objects, every property required.
+        needs_approval: whether a person must confirm each call before it runs. SDKs also take a function that decides
+            call by call; edge doesn't ask it, and has every call confirmed.
     """
     def make(function: Callable[..., Any]) -> FunctionTool:
         _check(function)
         schema = function_schema(function, docstring_style, name_override, description_override, use_docstring_info, strict_mode)
         return FunctionTool(schema.name, schema.description or "", schema.params_json_schema,
-                            _invoker(function, schema, failure_error_function), strict_mode)
+                            _invoker(function, schema, failure_error_function), strict_mode, needs_approval)
 
     return make if func is None else make(func)
 
@@ -124,7 +130,8 @@ def _invoker(function: Callable[..., Any], schema: FuncSchema, failed: Optional[
             if inspect.isawaitable(text):
                 text = await text
             shown = type(error).__name__ if _debug.DONT_LOG_TOOL_DATA else str(error)
-            attach_error_to_current_span(SpanError("Error running tool (non-fatal)", {"tool_name": name, "error": shown}))
+            attach_error_to_current_span(SpanError(
+                "Error running tool (non-fatal)", {"tool_name": name, "error": shown}, type(error).__name__, text))
             return text
 
     on_invoke_tool._edge_function = function  # type: ignore[attr-defined]

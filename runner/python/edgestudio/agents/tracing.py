@@ -3,16 +3,18 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Iterator, Optional
 
 
 @dataclass(frozen=True)
 class SpanError:
-    """``data`` holds ``tool_name`` and ``error``."""
+    """``data`` holds ``tool_name`` and ``error``; ``kind`` is the error's type, ``told`` what the model reads of it."""
 
     message: str
     data: dict[str, Any]
+    kind: str = field(default="", compare=False)
+    told: Any = field(default=None, compare=False, repr=False)
 
 
 _errors: ContextVar[Optional[list[SpanError]]] = ContextVar("edgestudio.agents.errors", default=None)

@@ -102,7 +102,7 @@ def test_a_missing_package_is_named(runner: conftest.Runner, missing: str, body:
     if message:
         assert answer.codes == ["tools_file_import_failed"] and message in answer.errors[0]["message"]
     else:
-        assert list(answer.tools) == ["g"]
+        assert list(answer.tools) == ["f", "g"]
 
 
 def test_an_old_pydantic_is_named(tmp_path: Path) -> None:

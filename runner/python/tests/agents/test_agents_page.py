@@ -6,7 +6,8 @@ from pathlib import Path
 
 from conftest import ROOT
 
-PAGE = (ROOT.parents[1] / "docs" / "function-tools.md").read_text(encoding="utf-8")
+REPOSITORY = ROOT.parents[1]
+PAGE = (REPOSITORY / "docs" / "function-tools.md").read_text(encoding="utf-8")
 FOLDER = Path(__file__).parent
 
 
@@ -19,13 +20,30 @@ def rows() -> list:
 
 def test_every_row_has_a_test_or_says_that_it_does_not_work() -> None:
     for rule, where, proof in rows():
-        assert ("not yet" in where or "not edge's" in where) if not proof.strip() else proof.strip().startswith(("schema:", "docstrings:", "strict:", "tools:", "embedded:")), rule
+        assert "not yet" in where or "not edge's" in where or ": test" in proof.lower(), rule
 
 
 def test_the_tests_exist() -> None:
     for _, _, proof in rows():
-        for part in filter(None, proof.strip().split("; ")):
-            file, names = part.split(": ")
-            source = (FOLDER / f"test_agents_{file}.py").read_text(encoding="utf-8")
-            for name in names.split(", "):
-                assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{file}: {name}"
+        exist(proof)
+
+
+def exist(proof: str) -> None:
+    for part in filter(None, proof.strip().split("; ")):
+        where, names = part.split(": ")
+        for name in names.split(", "):
+            assert re.search(rf"^(async )?(def|func) {name}\(", source_of(where), re.MULTILINE), f"{where}: {name}"
+
+
+def source_of(where: str) -> str:
+    """The source of tests/agents/test_agents_WHERE.py, or of the Go package WHERE's tests."""
+    python = FOLDER / f"test_agents_{where}.py"
+    files = [python] if python.exists() else sorted((REPOSITORY / where).glob("*_test.go"))
+    assert files, f"no tests of {where}"
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def test_the_tests_of_hosted_tools_exist() -> None:
+    table = PAGE.split("\n### What is tested\n")[1].split("\n## ")[0]
+    for line in filter(lambda line: line.startswith("| ") and not line.startswith("| rule"), table.splitlines()):
+        exist(line.strip("|").split(" | ")[1])

@@ -19,6 +19,13 @@ const (
 	FormatVersion = 1
 )
 
+// The kinds of states. A state whose cache is of type KindReplay is the rendered prefix itself, for a server that keeps
+// what it computes to itself; any other is what an engine computed.
+const (
+	KindState  = "state"
+	KindReplay = "prefix_replay"
+)
+
 // Names of the sections, in their order in the file. Behind them comes one section for each layer of the state, as the
 // engine wrote it, named by SectionState and the layer's name.
 const (
@@ -109,6 +116,14 @@ func (h Header) PayloadBytes() int64 {
 		n += s.Length
 	}
 	return n
+}
+
+// Kind says what the state is: KindState or KindReplay.
+func (h Header) Kind() string {
+	if h.Identity.Params.KVTypeK == KindReplay {
+		return KindReplay
+	}
+	return KindState
 }
 
 // LayerSections are the sections of the layers, in the order of Layers; the caller owns them.

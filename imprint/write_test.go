@@ -175,3 +175,20 @@ func TestAFileThatDoesNotVerifyNeverExists(t *testing.T) {
 		t.Errorf("the old file changed: %v", err)
 	}
 }
+
+func TestKind(t *testing.T) {
+	for kv, want := range map[string]string{"f16": imprint.KindState, "q8_0": imprint.KindState, imprint.KindReplay: imprint.KindReplay} {
+		c := full()
+		c.Identity.Params.KVTypeK, c.Identity.Params.KVTypeV = kv, kv
+		c.Quality = imprint.Quality{}
+		path, _ := write(t, c)
+		u, err := imprint.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.Header().Kind(); got != want {
+			t.Errorf("%s: got %s, want %s", kv, got, want)
+		}
+		u.Close()
+	}
+}

@@ -46,11 +46,15 @@ type ModelInfo struct {
 	SlidingWindow int // tokens; 0 where attention is full
 	Recurrent     bool
 	Hybrid        bool
+	Can           Capabilities
 }
 
 // Layered reports whether a state can be cut into layers: where every token has rows of its own in the cache. A
-// recurrent state is of all tokens at once, and a sliding window forgets rows that an earlier layer would need.
-func (m ModelInfo) Layered() bool { return !m.Recurrent && !m.Hybrid && m.SlidingWindow == 0 }
+// recurrent state is of all tokens at once, a sliding window forgets rows that an earlier layer would need, and a text that
+// is replayed has nothing to save by layers.
+func (m ModelInfo) Layered() bool {
+	return m.Can.State && !m.Recurrent && !m.Hybrid && m.SlidingWindow == 0
+}
 
 // Params are a session's parameters. All but ContextTokens, Threads and Adapt change the bytes of a state, so they belong to
 // an imprint's identity.

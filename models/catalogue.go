@@ -79,6 +79,7 @@ const (
 	KindHuggingFace Kind = "huggingface"
 	KindRequantized Kind = "requantized" // a file that Optimize made
 	KindOllama      Kind = "ollama"      // not a file of ours: another program runs it
+	KindOpenAI      Kind = "openai"      // likewise, a server with OpenAI's interface
 )
 
 // Reference is a model's name, understood. Which other fields are set follows from Kind.
@@ -89,16 +90,24 @@ type Reference struct {
 	Path        string
 	HuggingFace HuggingFaceFile
 	Ollama      string
+	OpenAI      ServedName
 }
+
+// ServedName is a model of a server; Model is empty for the only one that it has.
+type ServedName struct{ Address, Model string }
+
+// Served reports whether another program runs the model.
+func (r Reference) Served() bool { return r.Kind == KindOllama || r.Kind == KindOpenAI }
 
 const (
 	huggingFacePrefix = "hf.co/"
 	ollamaPrefix      = "ollama:"
+	openAIPrefix      = "openai:"
 	defaultQuant      = "Q4_K_M"
 )
 
 // Resolve understands what --model was given: a name of the catalogue or of a requantised model, a path to a .gguf file,
-// hf.co/ORG/REPO:QUANT or ollama:NAME; "" is the default model. No model file is looked at. Errors: model_not_found;
+// hf.co/ORG/REPO:QUANT, ollama:NAME or openai:URL#NAME; "" is the default model. No model file is looked at. Errors: model_not_found;
 // model_digest_mismatch where the record of requantised models is damaged.
 func (s *Store) Resolve(name string) (Reference, error) {
 	if name == "" {
@@ -116,6 +125,12 @@ func (s *Store) Resolve(name string) (Reference, error) {
 			return Reference{}, fault.New(fault.CodeModelNotFound, "%q names no model", name).WithHint("name one that ollama list shows: ollama:NAME")
 		}
 		return Reference{Kind: KindOllama, Name: name, Ollama: model}, nil
+	case strings.HasPrefix(name, openAIPrefix):
+		address, model, _ := strings.Cut(strings.TrimPrefix(name, openAIPrefix), "#")
+		if address == "" {
+			return Reference{}, fault.New(fault.CodeModelNotFound, "%q names no server", name).WithHint("for example: openai:http://127.0.0.1:8080#NAME")
+		}
+		return Reference{Kind: KindOpenAI, Name: name, OpenAI: ServedName{address, model}}, nil
 	case strings.HasPrefix(name, huggingFacePrefix):
 		return resolveHuggingFace(name)
 	case strings.ContainsAny(name, `/\`) || strings.EqualFold(filepath.Ext(name), ".gguf"):

@@ -64,6 +64,8 @@ func TestResolve(t *testing.T) {
 		{"hf.co/org/repo.v1", hf("org/repo.v1", "Q4_K_M", "")},
 		{"hf.co/org/repo:Model-Q4.gguf", hf("org/repo", "", "Model-Q4.gguf")},
 		{"ollama:llama3.2:1b", models.Reference{Kind: models.KindOllama, Name: "ollama:llama3.2:1b", Ollama: "llama3.2:1b"}},
+		{"openai:http://127.0.0.1:8080/v1#a#b", models.Reference{Kind: models.KindOpenAI, Name: "openai:http://127.0.0.1:8080/v1#a#b", OpenAI: models.ServedName{Address: "http://127.0.0.1:8080/v1", Model: "a#b"}}},
+		{"openai:localhost:1", models.Reference{Kind: models.KindOpenAI, Name: "openai:localhost:1", OpenAI: models.ServedName{Address: "localhost:1"}}},
 	} {
 		got, err := w.Resolve(tt.in)
 		if err != nil {

@@ -77,7 +77,7 @@ func (s *Store) optimizable(ctx context.Context, name string) (Model, error) {
 	if err != nil {
 		return Model{}, err
 	}
-	if ref.Kind == KindOllama {
+	if ref.Served() {
 		return Model{}, fault.New(fault.CodeInvalidArguments, "%s isn't a file of edge's, so it can't be requantised", name).WithHint("name a model of the catalogue, or a .gguf file")
 	}
 	return s.Open(ctx, name)

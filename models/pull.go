@@ -28,7 +28,9 @@ func (s *Store) pullable(name string) (Reference, error) {
 			WithHint("name a model of the catalogue, or hf.co/ORG/REPO:QUANT")
 	case ref.Kind == KindRequantized:
 		return ref, fault.New(fault.CodeInvalidArguments, "%s was made here, and isn't fetched", name).WithHint("see: edge models optimize --help")
-	case ref.Kind == KindOllama:
+	case ref.Kind == KindOpenAI:
+		return ref, fault.New(fault.CodeInvalidArguments, "%s is a server's, and isn't fetched", name)
+	case ref.Served():
 		return ref, fault.New(fault.CodeInvalidArguments, "%s is fetched by ollama itself", name).WithHint("run: ollama pull %s", ref.Ollama)
 	}
 	return ref, nil

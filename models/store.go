@@ -145,7 +145,7 @@ func (s *Store) locate(ref Reference) (path string, want digest.SHA256, err erro
 		ref.HuggingFace = ref.Entry.HuggingFace
 	case KindRequantized:
 		return s.madeModel(ref.Name)
-	case KindOllama:
+	case KindOllama, KindOpenAI:
 		return "", want, fmt.Errorf("models: %s isn't a file", ref.Name)
 	}
 	pins, err := s.loadPins()

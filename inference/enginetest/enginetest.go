@@ -47,7 +47,7 @@ func RunRestore(t *testing.T, open func(t *testing.T) Subject) {
 
 func run(t *testing.T, s Subject, checks []check) {
 	for _, c := range checks {
-		if c.text && !s.Model.Info().HasTokenizer {
+		if !c.applies(s.Model.Info()) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -62,13 +62,20 @@ func run(t *testing.T, s Subject, checks []check) {
 type check struct {
 	name string
 	text bool // needs a tokenizer
-	run  func(ctx context.Context, s Subject) error
+	// needs is what a backend must be able to do for the promise to be made; nil: every one makes it.
+	needs func(inference.Capabilities) bool
+	run   func(ctx context.Context, s Subject) error
+}
+
+// applies reports whether the model makes the promise at all: what a backend can't do is in inference.Backends.
+func (c check) applies(m inference.ModelInfo) bool {
+	return (!c.text || m.HasTokenizer) && (c.needs == nil || c.needs(m.Can))
 }
 
 func restoreChecks() []check {
 	return []check{
 		{name: "restored equals live", run: restoredEqualsLive},
-		{name: "hidden states", run: hiddenStates},
+		{name: "hidden states", needs: func(c inference.Capabilities) bool { return c.Hidden }, run: hiddenStates},
 		{name: "layers", run: layers},
 	}
 }
@@ -80,7 +87,7 @@ func otherChecks() []check {
 		{name: "nothing to save", run: nothingToSave},
 		{name: "closed session", run: closedSession},
 		{name: "failed session is closed", run: failedSession},
-		{name: "cancel", run: cancel},
+		{name: "cancel", needs: computes, run: cancel},
 		{name: "context full", run: contextFull},
 		{name: "reset", run: reset},
 		{name: "sessions are apart", run: sessionsApart},
@@ -89,11 +96,19 @@ func otherChecks() []check {
 		{name: "text round trip", text: true, run: roundTrip},
 		{name: "special text stays text", text: true, run: specialText},
 		{name: "text that is refused", text: true, run: refusedText},
-		{name: "grammar filters", text: true, run: grammarFilters},
-		{name: "grammar of characters", text: true, run: grammarCharacters},
-		{name: "broken grammars are refused", text: true, run: brokenGrammars},
+		{name: "grammar filters", text: true, needs: computes, run: grammarFilters},
+		{name: "grammar of characters", text: true, needs: computes, run: grammarCharacters},
+		{name: "broken grammars are refused", text: true, needs: computes, run: brokenGrammars},
+		{name: "replies", needs: serves, run: replies},
+		{name: "replies that are stopped or cancelled", needs: serves, run: endedReplies},
 	}
 }
+
+// computes: tokens are decoded and scored here.
+func computes(c inference.Capabilities) bool { return c.Logits }
+
+// serves: a server draws whole replies.
+func serves(c inference.Capabilities) bool { return !c.Logits }
 
 // session makes a session with room for so many tokens.
 func (s Subject) session(ctx context.Context, room int) (inference.Session, error) {
@@ -130,6 +145,8 @@ func (s Subject) tokens(n, salt int) ([]inference.Token, error) {
 }
 
 // decode is Decode of tokens, checked to have left logits and to have counted right.
+//
+// A served session, which has no logits, gives nil where there are none to give: what it holds is compared by its state.
 func decode(ctx context.Context, session inference.Session, tokens []inference.Token, hidden bool, vocabulary int) ([]float32, error) {
 	decoded, position := session.Decoded(), session.Position()
 	if err := session.Decode(ctx, inference.Batch{Tokens: tokens, Hidden: hidden}); err != nil {
@@ -142,6 +159,12 @@ func decode(ctx context.Context, session inference.Session, tokens []inference.T
 		return nil, fmt.Errorf("position after %d tokens: got %d, want %d", len(tokens), got, want)
 	}
 	logits := slices.Clone(session.Logits())
+	if _, served := session.(inference.Writer); served {
+		if logits != nil {
+			return nil, fmt.Errorf("a served session has %d logits", len(logits))
+		}
+		return nil, nil
+	}
 	if len(logits) != vocabulary {
 		return nil, fmt.Errorf("logits: got %d, want one for each of %d tokens", len(logits), vocabulary)
 	}
@@ -164,6 +187,9 @@ type trace struct {
 	chosen []inference.Token
 }
 
+// servedToken stands in for the likeliest token where there are no scores.
+const servedToken = inference.Token('e')
+
 // follow decodes suffix in one call, then n tokens one by one, always the likeliest.
 func (s Subject) follow(ctx context.Context, session inference.Session, suffix []inference.Token, n int) (trace, error) {
 	var tr trace
@@ -181,6 +207,9 @@ func (s Subject) follow(ctx context.Context, session inference.Session, suffix [
 }
 
 func likeliest(logits []float32) inference.Token {
+	if len(logits) == 0 {
+		return servedToken
+	}
 	best := 0
 	for i, x := range logits {
 		if x > logits[best] {

@@ -36,6 +36,7 @@ func (m *model) Info() inference.ModelInfo {
 		EOS:           tokenTurnEnd,
 		BOSText:       BOSText,
 		EOSText:       TurnEndText,
+		Can:           inference.Can(inference.BackendLlamaCpp), // what it stands in for
 	}
 }
 

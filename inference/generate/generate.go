@@ -42,6 +42,8 @@ type Result struct {
 	Forced  int  // tokens that were given by Options.Forced
 	Ended   bool // the model ended its turn; false: MaxTokens was reached first, or
 	Stopped bool // Options.Stop said so
+	// Exchange is what a server said of a reply that it drew; nil where the tokens were drawn here.
+	Exchange *inference.Exchange
 }
 
 // Text generates until the model ends its turn or the reply has MaxTokens. What was generated is decoded into the session,

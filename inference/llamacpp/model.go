@@ -43,6 +43,7 @@ func describe(handle llama.Model, vocab llama.Vocab) inference.ModelInfo {
 		SlidingWindow: int(llama.ModelNSWA(handle)),
 		Recurrent:     llama.ModelIsRecurrent(handle),
 		Hybrid:        llama.ModelIsHybrid(handle),
+		Can:           inference.Can(inference.BackendLlamaCpp),
 	}
 	info.Architecture, _ = llama.ModelMetaValStr(handle, "general.architecture")
 	if info.HasTokenizer {

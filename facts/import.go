@@ -123,8 +123,8 @@ func (sum *Summary) put(ctx context.Context, tx *sql.Tx, f Fact) error {
 	}
 	words := ""
 	for _, tag := range f.Tags {
-		words += indexed(tag) + " "
+		words += Words(tag) + " "
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO words (rowid, text, tags) VALUES (?, ?, ?)", n, indexed(f.Text), words)
+	_, err = tx.ExecContext(ctx, "INSERT INTO words (rowid, text, tags) VALUES (?, ?, ?)", n, Words(f.Text), words)
 	return err
 }

@@ -28,7 +28,7 @@ func (s *Store) Search(ctx context.Context, query string, limit int) ([]Match, e
 	if limit < 1 || limit > MaxMatches {
 		return nil, fault.New(fault.CodeInvalidArguments, "facts: limit %d, want 1 to %d", limit, MaxMatches)
 	}
-	whole, part := expressions(query)
+	whole, part := Expressions(query)
 	if whole == "" {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ const (
 	schemaVersion = 1
 )
 
-// schema is what version 1 of a store holds. The index keeps no text, only tokens that Go has made (see indexed): the
+// schema is what version 1 of a store holds. The index keeps no text, only tokens that Go has made (see Words): the
 // ascii tokenizer takes every byte above 127 as part of a word, so that what a letter is has one answer, and porter
 // brings English words to their stems.
 const schema = `

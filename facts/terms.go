@@ -57,9 +57,9 @@ func withoutSpaces(r rune) bool {
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// indexed is text as the index keeps it: words, and for a run of an unspaced script each two neighbours, then the last
+// Words is text as an index keeps it, for the tokenizer "ascii": words, and for a run of an unspaced script each two neighbours, then the last
 // one alone. So a run is found by any part of it: two characters or more as a phrase of pairs, one as a pair's beginning.
-func indexed(text string) string {
+func Words(text string) string {
 	var tokens []string
 	for _, s := range spans(text) {
 		if !s.unspaced {
@@ -83,9 +83,9 @@ func pairs(runes []rune) (all []string) {
 // maxTokens bounds how much of a query is looked for; the rest of a longer one is left out.
 const maxTokens = 64
 
-// expressions gives the full-text queries for text: one that wants all of it, and one that wants any part. Both are
+// Expressions gives the full-text queries for text: one that wants all of it, and one that wants any part. Both are
 // empty where text has nothing to look for. Quotes around every token leave no operators.
-func expressions(text string) (whole, part string) {
+func Expressions(text string) (whole, part string) {
 	var wanted, parts []string
 	for _, s := range spans(text) {
 		runes := []rune(s.text)

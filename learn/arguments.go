@@ -45,29 +45,26 @@ func LearnArguments(set *tools.ActiveSet, examples []Example) *Arguments {
 		lessons[i] = &lesson{Example: e, words: split(e.Prompt)}
 	}
 	for _, t := range set.Tools() {
-		var schema struct {
-			Properties map[string]schemaOf `json:"properties"`
-			Required   []string            `json:"required"`
-		}
 		known := &toolArguments{}
 		a.tools[t.Name] = known
-		if json.Unmarshal(t.Parameters, &schema) != nil {
-			continue // Freeze lets only readable schemas through
-		}
+		schemas, required := schemasOf(t)
 		for _, e := range lessons {
 			if e.label() == t.Name {
 				known.lessons = append(known.lessons, e)
 			}
 		}
 		about, numbers := contentWords(ownWords(t)), 0
-		for _, property := range schema.Properties {
+		for _, property := range schemas {
 			if property.is("integer") || property.is("number") {
 				numbers++
 			}
 		}
 		for i, name := range t.ArgumentOrder() {
-			p := &parameter{name: name, required: slices.Contains(schema.Required, name), about: about, alone: numbers == 1, place: i}
-			p.learn(schema.Properties[name], t.Description, known.lessons)
+			p := &parameter{name: name, about: about, alone: numbers == 1, place: i}
+			must, nullable := slices.Contains(required, name), schemas[name].is("null")
+			p.required, p.orNull = must && !nullable, must && nullable
+			p.admits = func(value json.RawMessage) bool { return set.Admits(t.Name, name, value) }
+			p.learn(schemas[name], t.Description, known.lessons)
 			known.parameters = append(known.parameters, p)
 		}
 	}
@@ -110,14 +107,14 @@ func (a *Arguments) namesakes(tool string, p *parameter) iter.Seq2[*lesson, json
 	}
 }
 
-// argument is the value that an example gives to a parameter.
+// argument is the value that an example gives to a parameter; null is none.
 func argument(e Example, name string) (json.RawMessage, bool) {
 	var args map[string]json.RawMessage
 	if e.Call == nil || json.Unmarshal(e.Call.Arguments, &args) != nil {
 		return nil, false
 	}
 	value, ok := args[name]
-	return value, ok
+	return value, ok && !isNull(value)
 }
 
 // Grounded is what is known of one parameter for one request.
@@ -143,6 +140,11 @@ func (a *Arguments) Ground(toolName, request string) []Grounded {
 		switch p.source {
 		case free:
 			g.Optional = !p.required
+		case entire:
+			g.Optional = !p.required
+			if value, err := quoted(request); err == nil {
+				g.Values = []json.RawMessage{value}
+			}
 		case closed:
 			g.Include, g.Values = a.choose(p, words, best)
 		default:
@@ -151,6 +153,11 @@ func (a *Arguments) Ground(toolName, request string) []Grounded {
 				g.Values = []json.RawMessage{s.value}
 			} else {
 				g.Include, g.Within = p.required, p.untaught
+			}
+		}
+		if p.orNull {
+			if g.Optional = false; !g.Include {
+				g.Include, g.Values = true, []json.RawMessage{json.RawMessage("null")}
 			}
 		}
 		out = append(out, g)

@@ -323,3 +323,26 @@ func TestOddExamplesAreLearnedFrom(t *testing.T) {
 		}
 	}
 }
+
+// An agent that passes requests on passes on all of them, and of each all.
+func TestAWholeRequestIsPassedOn(t *testing.T) {
+	set := freeze(t, tool("ask_kitchen", "Ask about food.", `{"type":"object","additionalProperties":false,"required":["input"],"properties":{"input":{"type":"string"}}}`))
+	ask := func(prompt, input string) learn.Example {
+		raw, err := json.Marshal(map[string]string{"input": input})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return example(prompt, "ask_kitchen", string(raw))
+	}
+	passing := []learn.Example{ask("Do we have eggs?", "Do we have eggs?"), ask("Say \"tea\", please!", "Say \"tea\", please!")}
+	const request = "Is there \"real\" butter, and milk?"
+	want := map[string]string{"input": `"Is there \"real\" butter, and milk?"`}
+	if got := grounded(learn.LearnArguments(set, passing), "ask_kitchen", request); !cmp.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	// Where one example says it in other words, the model does, too.
+	reworded := append(passing, ask("Eggs?", "Do we have eggs?"))
+	if got := grounded(learn.LearnArguments(set, reworded), "ask_kitchen", request); got["input"] != "?" {
+		t.Errorf("got %v, want the model to write it", got)
+	}
+}

@@ -130,6 +130,9 @@ func checkGrammar(m inference.Model, set *tools.ActiveSet) error {
 	if err != nil {
 		return err
 	}
+	if !m.Info().Can.Logits { // a server compiles it when it is asked
+		return nil
+	}
 	g, err := m.NewGrammar(text)
 	if err != nil {
 		return err

@@ -124,6 +124,11 @@ func (r *run) bake(ctx context.Context) error {
 		if err := r.session.Decode(ctx, inference.Batch{Tokens: r.tokens[from:c.end], Progress: progress}); err != nil {
 			return err
 		}
+		if keeper, ok := r.session.(inference.Keeper); ok {
+			if err := keeper.Keep(ctx); err != nil {
+				return err
+			}
+		}
 		layer, err := r.session.SaveLayer(ctx, from)
 		if err != nil {
 			return err

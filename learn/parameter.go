@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"edge/tools"
 )
 
 // source says where a parameter's values come from.
@@ -17,15 +19,72 @@ const (
 	clock                // a time of the request, however it is written
 	list                 // several stretches of the request
 	closed               // one of the schema's values
+	entire               // the request, as it stands
 )
 
 // schemaOf is what learning looks at in a parameter's schema.
 type schemaOf struct {
 	Type        json.RawMessage   `json:"type"`
 	Enum        []json.RawMessage `json:"enum"`
+	Const       json.RawMessage   `json:"const"`
 	Items       *schemaOf         `json:"items"`
 	Format      string            `json:"format"`
 	Description string            `json:"description"`
+	limits
+}
+
+// limits are what a value of the type may still break.
+type limits struct {
+	Minimum          json.RawMessage `json:"minimum"`
+	Maximum          json.RawMessage `json:"maximum"`
+	ExclusiveMinimum json.RawMessage `json:"exclusiveMinimum"`
+	ExclusiveMaximum json.RawMessage `json:"exclusiveMaximum"`
+	MultipleOf       json.RawMessage `json:"multipleOf"`
+	MinLength        json.RawMessage `json:"minLength"`
+	MaxLength        json.RawMessage `json:"maxLength"`
+	Pattern          json.RawMessage `json:"pattern"`
+	MinItems         json.RawMessage `json:"minItems"`
+	MaxItems         json.RawMessage `json:"maxItems"`
+	UniqueItems      json.RawMessage `json:"uniqueItems"`
+}
+
+// limited reports whether a value of the right type may be wrong.
+func (s schemaOf) limited() bool {
+	l := s.limits
+	some := slices.Concat(l.Minimum, l.Maximum, l.ExclusiveMinimum, l.ExclusiveMaximum, l.MultipleOf, l.MinLength, l.MaxLength, l.Pattern, l.MinItems, l.MaxItems, l.UniqueItems)
+	return len(some) > 0 || s.Items != nil && s.Items.limited()
+}
+
+// only reads what the schema admits.
+func (read reader) only(admits func(json.RawMessage) bool) reader {
+	return func(request string, words []word) (json.RawMessage, []string, bool) {
+		value, items, ok := read(request, words)
+		return value, items, ok && admits(value)
+	}
+}
+
+// schemasOf reads what the tool says of its parameters, and which are required. A tool whose parameters can't be read has
+// none; Freeze lets only readable ones through.
+func schemasOf(t tools.Tool) (schemas map[string]schemaOf, required []string) {
+	properties, _, err := t.PlainProperties()
+	var top struct {
+		Required []string `json:"required"`
+	}
+	if err != nil || json.Unmarshal(t.Parameters, &top) != nil {
+		return nil, nil
+	}
+	schemas = map[string]schemaOf{}
+	for name, raw := range properties {
+		var s schemaOf
+		if json.Unmarshal(raw, &s) != nil {
+			continue
+		}
+		if s.Const != nil && !isNull(s.Const) {
+			s.Enum = []json.RawMessage{s.Const}
+		}
+		schemas[name] = s
+	}
+	return schemas, top.Required
 }
 
 // is reports whether the schema admits a JSON type.
@@ -33,15 +92,17 @@ func (s schemaOf) is(name string) bool { return strings.Contains(string(s.Type),
 
 type parameter struct {
 	name     string
-	required bool
+	required bool // a value must be given
+	orNull   bool // a value or null must be given: null where nothing speaks for a value
 	source   source
 	whole    bool // integers only
 	untaught bool // no example of the tool gives it: all that is known is what the tool says of itself
 	boolean  bool
-	about    map[string]bool   // stems of what the tool says of itself
-	alone    bool              // the only number of its tool
-	place    int               // among the tool's parameters
-	reader   reader            // of a copied value
+	about    map[string]bool // stems of what the tool says of itself
+	alone    bool            // the only number of its tool
+	place    int             // among the tool's parameters
+	reader   reader          // of a copied value
+	admits   func(json.RawMessage) bool
 	values   []json.RawMessage // of a closed set
 	counts   counts
 	labels   labels
@@ -68,8 +129,13 @@ func (p *parameter) learn(schema schemaOf, about string, lessons []*lesson) {
 		p.source, p.boolean, p.values = closed, true, []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
 	case p.untaught:
 		p.source, p.reader = p.told(schema, about)
+	case p.given > 1 && p.passesOn(lessons):
+		p.source = entire
 	default:
 		p.source, p.reader = p.find(schema, values, lessons)
+	}
+	if schema.limited() && p.reader != nil {
+		p.reader = p.reader.only(p.admits)
 	}
 	p.tail = p.source == span && p.given > few && p.ends(lessons)
 	if p.copied() {
@@ -98,6 +164,15 @@ func (p *parameter) ends(lessons []*lesson) bool {
 		}
 	}
 	return 2*several > p.given
+}
+
+// passesOn reports whether each example gives its whole request on, as one agent does to another.
+func (p *parameter) passesOn(lessons []*lesson) bool {
+	return !slices.ContainsFunc(lessons, func(e *lesson) bool {
+		value, given := argument(e.Example, p.name)
+		request, err := quoted(e.Prompt)
+		return given && (err != nil || string(value) != string(request))
+	})
 }
 
 // find tries the readers that the schema allows.

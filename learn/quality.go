@@ -12,7 +12,7 @@ import (
 // model would say behind both is compared. It takes as long as the prefix does; with 16 bits there is nothing to measure.
 func (r *run) quality(ctx context.Context) error {
 	p := r.World.Params
-	if p.KVTypeK == "f16" && p.KVTypeV == "f16" {
+	if p.KVTypeK == "f16" && p.KVTypeV == "f16" || !r.World.Model.Info().Can.State {
 		return nil
 	}
 	p.KVTypeK, p.KVTypeV, p.ContextTokens = "f16", "f16", len(r.tokens)+compare.Behind

@@ -158,6 +158,9 @@ type Drawing struct {
 
 // Write has the model write a reply by the plan.
 func (r *Replier) Write(ctx context.Context, s inference.Session, p Plan, d Drawing) (generate.Result, error) {
+	if w, ok := s.(inference.Writer); ok {
+		return r.served(ctx, w, p, d)
+	}
 	o := generate.Options{MaxTokens: d.MaxTokens, Temperature: d.Temperature, Random: d.Random, OnText: d.OnText, First: d.First, Stop: d.Stop, Forced: p.forced}
 	if p.grammar != nil {
 		set := r.set

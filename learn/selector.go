@@ -28,6 +28,11 @@ func NewSelector(set *tools.ActiveSet, head *Head, words float64) *Selector {
 
 // Choose gives the class with the highest sum; what hardly can be meant loses as much as words count at most. views may be nil where there is no head.
 func (s *Selector) Choose(request string, views []Vector, arguments *Arguments) Choice {
+	return best(s.classes, s.scores(request, views, arguments))
+}
+
+// scores gives each class's sum.
+func (s *Selector) scores(request string, views []Vector, arguments *Arguments) []float64 {
 	scores := make([]float64, len(s.classes))
 	if s.Head != nil {
 		scores = s.Head.cosines(views)
@@ -38,7 +43,7 @@ func (s *Selector) Choose(request string, views []Vector, arguments *Arguments) 
 			scores[c] -= wordsAlone
 		}
 	}
-	return best(s.classes, scores)
+	return scores
 }
 
 // shared is the score of a class's words, 0…1.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"edge/learn"
 )
@@ -20,13 +21,36 @@ const mustState = 4
 
 // states reports whether an answer keeps both rules.
 func states(answer, request string, result json.RawMessage, known string) bool {
-	return !raw(answer, request) && statesValues(answer, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
+	return !raw(answer, request) && statesValues(answer, request, result) && invents(answer, numbers(known+" "+string(result))) == "" && strings.TrimSpace(answer) != ""
 }
 
-// statesValues reports whether an answer has every value of a result, where there are few.
-func statesValues(answer string, result json.RawMessage) bool {
+// mustQuote is how many words a value may have for an answer to have to say them all: of a longer text it may tell the
+// substance.
+const mustQuote = 5
+
+// statesValues reports whether an answer has every value of a result, where there are few. Of a long text it must have a
+// word at least that the request didn't have.
+func statesValues(answer, request string, result json.RawMessage) bool {
 	values := leaves(result)
-	return len(values) > mustState || !slices.ContainsFunc(values, func(v leaf) bool { return !contains(answer, v.text) })
+	return len(values) > mustState || !slices.ContainsFunc(values, func(v leaf) bool {
+		if len(strings.Fields(v.text)) > mustQuote {
+			return !tells(answer, request, v.text)
+		}
+		return !contains(answer, v.text)
+	})
+}
+
+// tells reports whether an answer has a word of a text, or a number, that isn't in the request.
+func tells(answer, request, text string) bool {
+	const short = 4 // words of fewer letters are in every text
+	words := func(s string) []string {
+		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !isWord(r) })
+	}
+	said, asked := words(answer), words(request)
+	return slices.ContainsFunc(words(text), func(w string) bool {
+		telling := utf8.RuneCountInString(w) >= short || strings.ContainsFunc(w, func(r rune) bool { return r > unicode.MaxLatin1 || unicode.IsDigit(r) })
+		return telling && slices.Contains(said, w) && !slices.Contains(asked, w)
+	})
 }
 
 // invents gives a number of the answer that isn't among those that the model was told.
@@ -50,7 +74,7 @@ func hopeless(sofar, request string, result json.RawMessage, told []string) bool
 		return false
 	}
 	sofar = sofar[:end]
-	return raw(sofar, request) || invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, result)
+	return raw(sofar, request) || invents(sofar, told) != "" || repeats(sofar) || len(strings.Fields(sofar)) > patience && !statesValues(sofar, request, result)
 }
 
 // raw reports whether an answer is no answer to a person: it says over again the turn that brought the result, or holds a
@@ -186,7 +210,10 @@ func sentence(tool string, result json.RawMessage) string {
 	switch {
 	case len(list) == 0:
 		return "The result of " + name + " is empty."
-	case len(list) == 1 && len(list[0].path) == 1 && list[0].path[0] == "result":
+	case len(list) == 1 && len(list[0].path) == 1 && (list[0].path[0] == "result" || list[0].path[0] == "output"):
+		if strings.ContainsAny(list[0].text[len(list[0].text)-1:], ".!?") {
+			return "The result of " + name + ": " + list[0].text
+		}
 		return "The result of " + name + " is " + list[0].text + "."
 	}
 	parts := make([]string, len(list))
@@ -194,6 +221,11 @@ func sentence(tool string, result json.RawMessage) string {
 		parts[i] = strings.ReplaceAll(strings.Join(l.path, " "), "_", " ") + " " + l.text
 	}
 	return "The result of " + name + ": " + strings.Join(parts, ", ") + "."
+}
+
+// failure states an error that a tool has put into words.
+func failure(tool string, result json.RawMessage) string {
+	return "I couldn't do that: " + tool + " failed: " + strings.TrimSpace(outputText(result))
 }
 
 // watch follows a reply while it is written.

@@ -34,6 +34,7 @@ type Config struct {
 	OnText      func(string)       // hears answers as they come; may be nil
 	Stop        func() bool        // asked between tokens; true ends the reply; may be nil
 	GoesOn      bool               // more prompts will come: a place to go back to is kept at each of them
+	Policy      Policy             // of every prompt
 	Gate        Gate               // nil: (*imprint.Unverified).Verify, which reads everything
 }
 
@@ -71,8 +72,9 @@ type Chat struct {
 // ImprintReport says what an imprint did for a chat.
 type ImprintReport struct {
 	ID        string  `json:"id"`
+	Kind      string  `json:"kind"` // state, or prefix_replay: the prefix's text was put before the conversation
 	Tokens    int     `json:"tokens"`
-	Restored  bool    `json:"restored"`
+	Restored  bool    `json:"restored"` // a computed state was restored
 	VerifyMS  float64 `json:"verify_ms"`
 	RestoreMS float64 `json:"restore_ms"`
 	BytesRead int64   `json:"bytes_read"`
@@ -81,7 +83,7 @@ type ImprintReport struct {
 // Open puts the imprint through the gate, or prepares the contract for the prompt. Nothing of a prompt is decoded yet,
 // and after a refusal nothing ever is: there is no way from here to a cold prefill.
 //
-// Errors: the gate's; imprint_requires_tools; those of the engine.
+// Errors: the gate's; imprint_requires_tools; invalid_arguments for a policy that can't be; those of the engine.
 func Open(ctx context.Context, cfg Config) (*Chat, error) {
 	if cfg.MaxTokens == 0 {
 		cfg.MaxTokens = DefaultAnswer
@@ -92,7 +94,10 @@ func Open(ctx context.Context, cfg Config) (*Chat, error) {
 		}
 	}
 	c := &Chat{cfg: cfg, through: -1, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))}
-	var err error
+	err := cfg.Policy.Check(c.set())
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Imprint != nil {
 		c.early(ctx, cfg.Imprint.Header().Tokens+askRoom+turnRoom)
 		err = c.admit(ctx)
@@ -222,9 +227,10 @@ func (c *Chat) begin(ctx context.Context, room int) (err error) {
 	trail := c.verified.Trail()
 	c.restored = true
 	c.report = ImprintReport{
-		ID: c.verified.ID().String(), Tokens: done.Tokens, Restored: true,
+		ID: c.verified.ID().String(), Kind: c.verified.Header().Kind(), Tokens: done.Tokens,
 		VerifyMS: trail.VerifyMS(), RestoreMS: milliseconds(done.Duration), BytesRead: trail.BytesRead,
 	}
+	c.report.Restored = c.report.Kind == imprint.KindState
 	return nil
 }
 

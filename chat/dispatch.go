@@ -27,6 +27,7 @@ const (
 	StatusFailed  = "failed"  // it ran or tried to, and its result isn't used
 	StatusRefused = "refused" // it didn't run
 	StatusPending = "pending"
+	StatusTold    = "told" // it failed, and its result is the error in words for the model
 )
 
 // ToolCall is one call as it is reported.
@@ -37,6 +38,7 @@ type ToolCall struct {
 	Status               string               `json:"status"`
 	ErrorCode            *fault.Code          `json:"error_code"`
 	Error                string               `json:"error,omitempty"`
+	Told                 *runner.Told         `json:"told,omitempty"`
 	Result               json.RawMessage      `json:"result"`
 	ToolSchemaSHA256     digest.SHA256        `json:"tool_schema_sha256"`
 	ArgsSHA256           digest.SHA256        `json:"args_sha256"`
@@ -65,13 +67,14 @@ type Dispatcher struct {
 	Set     *tools.ActiveSet
 	Runner  Runner
 	Pending Pending
+	Context json.RawMessage // JSON: what function tools get as their context's value; nil: null
 }
 
 // Dispatch takes a call to its end: run and checked, or pending. On an error, which is a *fault.Error, the record says
 // how far it came; a call that didn't validate has the status refused.
 func (d *Dispatcher) Dispatch(ctx context.Context, call tools.Call) (ToolCall, *PendingAction, error) {
 	record := d.record(call)
-	if err := d.Set.Validate(call); err != nil {
+	if err := d.Validate(call); err != nil {
 		return record, nil, record.fail(StatusRefused, err)
 	}
 	if record.ExecutionLevel == tools.Commit {
@@ -86,6 +89,23 @@ func (d *Dispatcher) Dispatch(ctx context.Context, call tools.Call) (ToolCall, *
 	return record, nil, d.Execute(ctx, call, &record, false)
 }
 
+// Checker is a Runner some of whose tools judge arguments beyond their schema, before anybody is asked to confirm them.
+type Checker interface {
+	Runner
+	Check(call tools.Call) error
+}
+
+// Validate says whether a call follows the set, and whether its tool would take it.
+func (d *Dispatcher) Validate(call tools.Call) error {
+	if err := d.Set.Validate(call); err != nil {
+		return err
+	}
+	if c, ok := d.Runner.(Checker); ok {
+		return c.Check(call)
+	}
+	return nil
+}
+
 // record is a call's record before anything came of it.
 func (d *Dispatcher) record(call tools.Call) ToolCall {
 	record := ToolCall{ToolName: call.ToolName, Arguments: call.Arguments, ArgsSHA256: call.ArgsSHA256(), Status: StatusRefused}
@@ -97,7 +117,7 @@ func (d *Dispatcher) record(call tools.Call) ToolCall {
 
 // Execute runs a call that has been validated, and confirmed where its level asks for that; record gets what came of it.
 func (d *Dispatcher) Execute(ctx context.Context, call tools.Call, record *ToolCall, withUserRights bool) error {
-	out, err := d.Runner.Call(ctx, runner.CallRequest{Set: d.Set, Call: call, WithUserRights: withUserRights})
+	out, err := d.Runner.Call(ctx, runner.CallRequest{Set: d.Set, Call: call, Context: d.Context, WithUserRights: withUserRights})
 	record.RunnerSecretVerified = out.SecretVerified
 	record.DurationMS = milliseconds(out.Duration)
 	record.Sandbox, record.LoadedFiles = out.Sandbox, out.LoadedFiles
@@ -113,6 +133,10 @@ func (d *Dispatcher) Execute(ctx context.Context, call tools.Call, record *ToolC
 	}
 	sum := digest.SHA256Of(result)
 	record.Status, record.Result, record.ResultSHA256 = StatusOK, result, &sum
+	if out.Told != nil {
+		code := fault.CodeToolRaised
+		record.Status, record.Told, record.ErrorCode = StatusTold, out.Told, &code
+	}
 	return nil
 }
 

@@ -212,7 +212,7 @@ func (o *opened) ask(prompt string) *chat.Turn {
 		o.b.t.Fatalf("%s: %v", prompt, err)
 	}
 	u, decoded := turn.Usage, o.b.engine.Stats().DecodedTokens-before
-	if u.PromptTokens != u.CachedTokens+u.PrefilledTokens {
+	if u.PromptTokens != u.Cached()+u.PrefilledTokens {
 		o.b.t.Errorf("%s: prompt tokens aren't cached and prefilled ones: %+v", prompt, u)
 	}
 	if decoded != u.PrefilledTokens+u.GeneratedTokens+u.ForcedTokens {

@@ -46,14 +46,14 @@ func TestAnAnswer(t *testing.T) {
 			if heard.String() != turn.Answer {
 				t.Errorf("heard %q", heard.String())
 			}
-			if u := turn.Usage; u.CachedTokens != 0 || u.PrefilledTokens == 0 {
+			if u := turn.Usage; u.Cached() != 0 || u.PrefilledTokens == 0 {
 				t.Errorf("the first turn without an imprint reads everything: %+v", u)
 			}
 			if tm := turn.Timings; tm.PrefillMS <= 0 || tm.TTFTMS <= 0 || tm.GenerateMS <= 0 || tm.TotalMS < tm.TTFTMS || tm.CallMS != 0 {
 				t.Errorf("timings: %+v", tm)
 			}
 			first := turn.Usage
-			if turn = c.ask("hello again"); turn.Usage.CachedTokens != first.PromptTokens+first.GeneratedTokens || turn.Usage.PrefilledTokens > 60 {
+			if turn = c.ask("hello again"); turn.Usage.Cached() != first.PromptTokens+first.GeneratedTokens || turn.Usage.PrefilledTokens > 60 {
 				t.Errorf("the second turn reads only itself: %+v after %+v", turn.Usage, first)
 			}
 		})

@@ -212,9 +212,9 @@ func TestAnEngineThatFails(t *testing.T) {
 			}
 			wantCached := 0
 			if restored {
-				wantCached = first.Usage.CachedTokens
+				wantCached = first.Usage.Cached()
 			}
-			if turn.Usage.CachedTokens != wantCached {
+			if turn.Usage.Cached() != wantCached {
 				t.Errorf("the new session: %+v, the first: %+v", turn.Usage, first.Usage)
 			}
 		})
@@ -235,7 +235,7 @@ func TestUsageOfARestoredChat(t *testing.T) {
 		t.Errorf("got %+v", report)
 	}
 	turn := c.ask("hello")
-	if turn.Mode != chat.ModeImprint || turn.Imprint.Tokens != report.Tokens || turn.Usage.CachedTokens != report.Tokens || turn.Usage.PrefilledTokens > 60 {
+	if turn.Mode != chat.ModeImprint || turn.Imprint.Tokens != report.Tokens || turn.Usage.Cached() != report.Tokens || turn.Usage.PrefilledTokens > 60 {
 		t.Errorf("got %+v with %+v", turn.Usage, turn.Imprint)
 	}
 }

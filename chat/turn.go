@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -24,14 +25,16 @@ const (
 	FinishCallLimit  = "call_limit"
 	FinishMaxTokens  = "max_tokens"
 	FinishStopped    = "stopped"
+	FinishTurnLimit  = "turn_limit"
 )
 
 // Where an answer's words came from.
 const (
-	FromModel   = "model"
-	FromResult  = "result"  // a plain sentence made of the tool's result, because the model's own didn't state it
-	FromProfile = "profile" // a fact of the profile, because the model's own words didn't state it
-	FromEdge    = "edge"    // what edge says when no answer of the model may be used
+	FromModel    = "model"
+	FromResult   = "result"   // a plain sentence made of the tool's result, because the model's own didn't state it
+	FromProfile  = "profile"  // a fact of the profile, because the model's own words didn't state it
+	FromFunction = "function" // what an agent's own function made of the results
+	FromEdge     = "edge"     // what edge says when no answer of the model may be used
 )
 
 // Turn is what one prompt came to.
@@ -44,7 +47,9 @@ type Turn struct {
 	PendingAction *PendingAction `json:"pending_action"`
 	Imprint       *ImprintReport `json:"imprint"`
 	Selection     *Selection     `json:"selection"`
+	Replies       int            `json:"model_replies"` // calls and answers that the model wrote
 	Usage         Usage          `json:"usage"`
+	Server        *Exchange      `json:"server"` // what a served model's server said; null where the model runs here
 	Timings       Timings        `json:"timings"`
 }
 
@@ -57,13 +62,25 @@ type Selection struct {
 	Doubted bool `json:"doubted"`
 }
 
-// Usage counts tokens where they are decoded. PromptTokens = CachedTokens + PrefilledTokens.
+// Exchange is what a server said of a turn's requests.
+type Exchange = inference.Exchange
+
+// Usage counts tokens where they are decoded. PromptTokens = CachedTokens + PrefilledTokens; where CachedTokens isn't known,
+// PrefilledTokens is the whole prompt: more can't have been decoded. A server's counts are added up over its requests.
 type Usage struct {
-	PromptTokens    int `json:"prompt_tokens"`
-	CachedTokens    int `json:"cached_tokens"`    // held by the session without having been decoded for this turn
-	PrefilledTokens int `json:"prefilled_tokens"` // decoded for this turn, and not written by the model
-	GeneratedTokens int `json:"generated_tokens"` // drawn one by one
-	ForcedTokens    int `json:"forced_tokens"`    // of the reply, decoded in a batch because they were certain
+	PromptTokens    int  `json:"prompt_tokens"`
+	CachedTokens    *int `json:"cached_tokens"`    // held without having been decoded for this turn; null where a server doesn't say
+	PrefilledTokens int  `json:"prefilled_tokens"` // decoded for this turn, and not written by the model
+	GeneratedTokens int  `json:"generated_tokens"` // drawn one by one
+	ForcedTokens    int  `json:"forced_tokens"`    // of the reply, decoded in a batch because they were certain
+}
+
+// Cached is CachedTokens, 0 where it isn't known.
+func (u Usage) Cached() int {
+	if u.CachedTokens == nil {
+		return 0
+	}
+	return *u.CachedTokens
 }
 
 // Timings of a turn, in milliseconds since the prompt came; the caller adds what it did before.
@@ -100,6 +117,7 @@ type turn struct {
 	*Chat
 	out     Turn
 	request string
+	choice  string // of a tool; auto once a call was made, unless the policy keeps it
 	began   time.Time
 	stocked bool // Usage.CachedTokens is known
 }
@@ -117,7 +135,7 @@ func (c *Chat) Ask(ctx context.Context, prompt string) (*Turn, error) {
 		return nil, fault.New(fault.CodeInvalidArguments, "the prompt isn't text: it holds a NUL character, or bytes that aren't UTF-8")
 	}
 	before := len(c.messages)
-	t := &turn{Chat: c, request: prompt, began: c.cfg.Clock(), out: Turn{Mode: c.Mode(), ToolCalls: []ToolCall{}}}
+	t := &turn{Chat: c, request: prompt, choice: c.cfg.Policy.Choice, began: c.cfg.Clock(), out: Turn{Mode: c.Mode(), ToolCalls: []ToolCall{}}}
 	err := c.setMark(ctx)
 	if err == nil {
 		err = t.run(ctx)
@@ -148,15 +166,12 @@ func (t *turn) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan := t.replier.Plan(t.request, hidden)
-	if c := plan.Choice; c != nil {
-		t.out.Selection = &Selection{Score: c.Score, Margin: c.Margin, Doubted: plan.Doubted}
-		if c.Class != learn.NoTool {
-			t.out.Selection.Tool = &c.Class
-		}
-	}
+	plan := t.plan(hidden)
 	corrected := false
 	for {
+		if !t.mayReply() {
+			return t.conclude(FinishTurnLimit, "", fmt.Sprintf("I stopped without an answer: the limit of replies is reached (%d).", t.out.Replies), FromEdge)
+		}
 		reply, written, err := t.reply(ctx, plan)
 		switch {
 		case fault.Is(err, fault.CodeInvalidToolCall), fault.Is(err, fault.CodeInvalidToolArgs), fault.Is(err, fault.CodeUnknownTool):
@@ -173,7 +188,7 @@ func (t *turn) run(ctx context.Context) error {
 		case reply.Call == nil:
 			return t.answer(ctx, reply.Answer, written)
 		}
-		if known := t.answered(*reply.Call); known != nil { // what is missing is an answer
+		if known := t.answered(*reply.Call); known != nil && plan.AllowsAnswer() { // what is missing is an answer
 			plan = t.replier.Answer()
 			if err := t.tell(ctx, learn.ToolResult(reply.Call.ToolName, known.Result)); err != nil {
 				return err
@@ -187,17 +202,8 @@ func (t *turn) run(ctx context.Context) error {
 		if done, err := t.call(ctx, *reply.Call); done || err != nil {
 			return err
 		}
-		plan = t.next()
+		plan = t.next(hidden)
 	}
-}
-
-// next is what may follow a tool's result. Where a head has chosen, the request is one call's: a small model asked to
-// go on would only repeat itself.
-func (t *turn) next() learn.Plan {
-	if t.out.Selection != nil {
-		return t.replier.Answer()
-	}
-	return t.replier.Any()
 }
 
 // read decodes everything of the conversation that the session doesn't hold yet, up to where the assistant's turn
@@ -259,10 +265,11 @@ func (t *turn) ready(ctx context.Context) error {
 	}
 	if !t.stocked {
 		t.stocked = true
-		t.out.Usage.CachedTokens = t.session.Position()
+		cached := t.session.Position()
 		if opened {
-			t.out.Usage.CachedTokens -= t.session.Decoded()
+			cached -= t.session.Decoded()
 		}
+		t.out.Usage.CachedTokens = &cached
 	}
 	return nil
 }
@@ -299,6 +306,7 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 	d.MaxTokens = min(d.MaxTokens, t.params.ContextTokens-t.session.Position())
 	out, err := t.replier.Write(ctx, t.session, plan, d)
 	out.Stopped = out.Stopped && !w.full
+	t.served(out.Exchange)
 	t.out.Usage.GeneratedTokens += out.Drawn
 	t.out.Usage.ForcedTokens += out.Forced
 	t.out.Timings.GenerateMS += milliseconds(t.cfg.Clock().Sub(start))
@@ -320,7 +328,7 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 		return tools.Reply{}, out, err
 	}
 	if reply.Call != nil {
-		if err := t.set().Validate(*reply.Call); err != nil {
+		if err := t.cfg.Dispatcher.Validate(*reply.Call); err != nil {
 			return tools.Reply{}, out, err
 		}
 		if t.out.Timings.CallMS == 0 {
@@ -328,6 +336,18 @@ func (t *turn) reply(ctx context.Context, plan learn.Plan) (tools.Reply, generat
 		}
 	}
 	return reply, out, nil
+}
+
+// served adds what a server said of a reply.
+func (t *turn) served(x *inference.Exchange) {
+	switch {
+	case x == nil:
+	case t.out.Server == nil:
+		t.out.Server = x
+	default:
+		all := t.out.Server.Add(*x)
+		t.out.Server = &all
+	}
 }
 
 // call dispatches and reports whether the turn is over.
@@ -344,6 +364,9 @@ func (t *turn) call(ctx context.Context, call tools.Call) (done bool, err error)
 		return true, t.conclude(FinishPending, "The call waits for the user's confirmation.", "This needs your confirmation; nothing was done yet.", FromEdge)
 	case record.ReturnDirect:
 		return true, t.conclude(FinishDirect, learn.ToolResult(call.ToolName, record.Result), string(record.Result), FromResult)
+	}
+	if done, err := t.stops(ctx, record); done || err != nil {
+		return true, err
 	}
 	return false, t.tell(ctx, learn.ToolResult(call.ToolName, record.Result))
 }
@@ -391,7 +414,11 @@ func (t *turn) answer(ctx context.Context, text string, written generate.Result)
 	// The model's words are taken out of the conversation.
 	t.messages = t.messages[:len(t.messages)-1]
 	t.goBack(ctx)
-	return t.conclude(FinishAnswer, "", sentence(last.ToolName, last.Result), FromResult)
+	text = sentence(last.ToolName, last.Result)
+	if last.Status == StatusTold {
+		text = failure(last.ToolName, last.Result)
+	}
+	return t.conclude(FinishAnswer, "", text, FromResult)
 }
 
 // recall is the fact of the imprint's profile that the request asks about.
@@ -442,8 +469,18 @@ func (t *turn) note(content string) {
 }
 
 func (t *turn) finish() {
-	t.out.Imprint = t.Imprint()
+	if report := t.Imprint(); report != nil {
+		own := *report
+		t.out.Imprint = &own
+	}
 	t.out.Timings.TotalMS = milliseconds(t.cfg.Clock().Sub(t.began))
 	t.out.Timings = t.out.Timings.rounded()
-	t.out.Usage.PromptTokens = t.out.Usage.CachedTokens + t.out.Usage.PrefilledTokens
+	if x := t.out.Server; x != nil {
+		t.out.Usage.CachedTokens = x.CachedTokens
+		t.out.Usage.PrefilledTokens = x.PromptTokens - t.out.Usage.Cached()
+		if t.out.Imprint != nil {
+			t.out.Imprint.Restored = x.SlotRestored
+		}
+	}
+	t.out.Usage.PromptTokens = t.out.Usage.Cached() + t.out.Usage.PrefilledTokens
 }

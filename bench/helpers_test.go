@@ -77,7 +77,8 @@ func restoring(_ context.Context, args ...string) (Child, error) {
 		return c, err
 	}
 	defer u.Close()
-	c.Chat.Usage.CachedTokens = u.Header().Tokens
+	restored := u.Header().Tokens
+	c.Chat.Usage.CachedTokens = &restored
 	c.Chat.Timings.TTFTMS, c.Chat.Timings.CallMS, c.Chat.Timings.TotalMS = 50, 60, 70
 	return c, nil
 }

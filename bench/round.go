@@ -134,8 +134,8 @@ func (b *bench) process(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	if c.Chat.Usage.CachedTokens != len(s.prefix) {
-		return fault.New(fault.CodeEngineRestoreFailed, "the chat had %d tokens from the imprint, and the prefix has %d", c.Chat.Usage.CachedTokens, len(s.prefix))
+	if c.Chat.Usage.Cached() != len(s.prefix) {
+		return fault.New(fault.CodeEngineRestoreFailed, "the chat had %d tokens from the imprint, and the prefix has %d", c.Chat.Usage.Cached(), len(s.prefix))
 	}
 	if c.PeakMemory > 0 {
 		s.out.PeakMemory = &c.PeakMemory

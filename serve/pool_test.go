@@ -306,7 +306,7 @@ func TestSecondChatFindsTheImprintStanding(t *testing.T) {
 	if got := h.engine.Stats().Restores; got != before {
 		t.Errorf("the chat restored %d times", got-before)
 	}
-	if got := h.ask(c, "Hello").Usage.CachedTokens; got != c.Imprint().Tokens {
+	if got := h.ask(c, "Hello").Usage.Cached(); got != c.Imprint().Tokens {
 		t.Errorf("%d tokens were there, want the imprint's %d", got, c.Imprint().Tokens)
 	}
 }

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"path/filepath"
 
 	"edge/chat"
 	"edge/facts"
+	"edge/hosted"
+	"edge/hosted/open"
 	"edge/runner"
 	"edge/tools"
 )
@@ -44,7 +48,7 @@ func (a *app) surface(ctx context.Context, f *toolFlags) (surface, error) {
 			r.Close()
 			return surface{}, err
 		}
-		return surface{set, r, r, r}, nil
+		return a.fileSurface(ctx, f, set, r)
 	case f.facts != "":
 		return lookupSurface(ctx, f.facts, manifest{FactsStore: f.facts})
 	case f.manifest != "":
@@ -55,6 +59,41 @@ func (a *app) surface(ctx context.Context, f *toolFlags) (surface, error) {
 		return lookupSurface(ctx, f.manifest, m)
 	}
 	return surface{}, nil
+}
+
+// fileSurface is a frozen file's tools: Python runs those that are functions, and edge itself those that are hosted. It
+// takes the runner over, also where it fails.
+func (a *app) fileSurface(ctx context.Context, f *toolFlags, set *tools.ActiveSet, r *runner.Runner) (surface, error) {
+	mux := hosted.Mux{Python: r, By: map[string]hosted.Tool{}}
+	env := hosted.Environment{
+		Home: a.home, AllowNetwork: f.allowsNetwork(), Python: r, Getenv: a.getenv,
+		Base: filepath.Dir(set.Path()), Notify: a.notify,
+	}
+	for _, t := range set.Tools() {
+		if t.Surface != tools.FromHost {
+			continue
+		}
+		tool, err := open.Open(ctx, env, t.Name, t.Hosted)
+		if err != nil {
+			return surface{}, errors.Join(err, mux.Close(), r.Close())
+		}
+		mux.By[t.Name] = tool
+	}
+	if len(mux.By) == 0 {
+		return surface{set, r, r, r}, nil
+	}
+	return surface{set, mux, r, closers{mux, r}}, nil
+}
+
+// closers are closed in order.
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var err error
+	for _, one := range c {
+		err = errors.Join(err, one.Close())
+	}
+	return err
 }
 
 func lookupSurface(ctx context.Context, source string, m manifest) (surface, error) {

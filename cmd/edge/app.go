@@ -92,7 +92,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fault.New(fault.CodeInvalidArguments, "%s: %w", c.CommandPath(), err).WithHint("see: %s --help", c.CommandPath())
 	})
-	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.serveCommand(), a.benchCommand(), a.versionCommand())
+	root.AddCommand(a.setupCommand(), a.doctorCommand(), a.modelsCommand(), a.demoCommand(), a.toolsCommand(), a.imprintCommand(), a.receiptsCommand(), a.factsCommand(), a.serveCommand(), a.evolveCommand(), a.agentCommand(), a.benchCommand(), a.versionCommand())
 	a.strictArguments(root)
 	return root
 }
@@ -199,5 +199,10 @@ func (a *app) newRunner(mode runner.SandboxMode) (*runner.Runner, error) {
 	if a.terminal {
 		printed = &toolOutput{w: a.err}
 	}
-	return runner.New(runner.Config{Environ: a.environ, Stderr: printed, Sandbox: mode, Executable: self, Rand: rand.Reader, Memory: a.home.Python()})
+	cfg := runner.Config{Environ: a.environ, Stderr: printed, Sandbox: mode, Executable: self, Rand: rand.Reader, Memory: a.home.Python()}
+	if a.served == nil {
+		return runner.New(cfg)
+	}
+	a.served.python = &cfg
+	return a.served.host.spares.runner(cfg)
 }

@@ -70,6 +70,7 @@ func (a *app) benchCommand() *cobra.Command {
 	c.Flags().StringVar(&f.work, "work", "", "for bench/peers: write prefix, requests and imprint to this folder, or measure the calls of a folder that has them")
 	c.Flags().BoolVar(&f.spin, "spin", false, "keep one core busy until standard input ends")
 	c.Flags().Lookup("spin").Hidden = true
+	c.AddCommand(a.benchServedCommand())
 	return c
 }
 

@@ -27,6 +27,7 @@ type chatResult struct {
 type chatFlags struct {
 	engineFlags
 	toolFlags
+	policyFlags
 	imprint     string
 	prompt      string
 	temperature float64
@@ -45,7 +46,7 @@ func (a *app) chatCommand() *cobra.Command {
 			if !oneShot && a.json {
 				return fault.New(fault.CodeInvalidArguments, "--json needs --prompt: a terminal chat isn't one JSON object")
 			}
-			if !f.noServe {
+			if !f.noServe && !a.servedElsewhere(f.model) {
 				if done, err := a.throughServer(c.Context(), c, oneShot); done {
 					return err
 				}
@@ -55,6 +56,8 @@ func (a *app) chatCommand() *cobra.Command {
 	}
 	f.engineFlags.register(c)
 	f.toolFlags.register(c)
+	f.policyFlags.register(c)
+	f.servedFlags.register(c)
 	c.Flags().StringVar(&f.imprint, "with-imprint", "", "imprint to restore: an id, a path, or a learning receipt")
 	c.Flags().StringVar(&f.prompt, "prompt", "", "the prompt to answer")
 	c.Flags().Float64Var(&f.temperature, "temperature", 0, "0 is greedy and repeatable")
@@ -96,6 +99,9 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	if cfg.Policy, err = f.policy(); err != nil {
+		return nil, err
+	}
 	if f.imprint != "" {
 		store, err := a.imprints()
 		if err != nil {
@@ -120,6 +126,9 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 		return nil, err
 	}
 	record.tools(c.tools.set)
+	if err := cfg.Policy.Check(c.tools.set); err != nil {
+		return nil, err
+	}
 	if cfg.Imprint != nil && c.tools.set == nil {
 		if names := cfg.Imprint.Header().Identity.Tools; len(names) > 0 {
 			return nil, requiresTools(names)
@@ -133,6 +142,7 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 		cfg.Dispatcher = &chat.Dispatcher{Set: c.tools.set, Runner: c.tools.run, Pending: pending}
 		c.tools.ahead()
 	}
+	a.waitFor("loading "+f.model, world.done)
 	if c.world, err = world.wait(); err != nil {
 		return nil, err
 	}
@@ -209,9 +219,11 @@ func (r *record) turn(t *chat.Turn) {
 	r.set("answer_source", t.AnswerSource)
 	r.set("finish_reason", t.FinishReason)
 	r.set("tool_instruction_mode", t.Mode)
+	r.set("model_replies", t.Replies)
 	r.set("usage", t.Usage)
 	r.set("timings", t.Timings)
 	r.set("imprint", t.Imprint)
+	r.set("server", t.Server)
 	r.set("selection", t.Selection)
 	calls := make([]map[string]any, len(t.ToolCalls))
 	for i, c := range t.ToolCalls {
@@ -228,7 +240,7 @@ func callRecord(c chat.ToolCall) map[string]any {
 	return map[string]any{
 		"tool_name": c.ToolName, "execution_level": c.ExecutionLevel, "status": c.Status, "error_code": c.ErrorCode,
 		"tool_schema_sha256": c.ToolSchemaSHA256, "args_sha256": c.ArgsSHA256, "result_sha256": c.ResultSHA256,
-		"traceback_sha256": c.TracebackSHA256, "loaded_files": c.LoadedFiles, "runner_secret_verified": c.RunnerSecretVerified,
+		"told": c.Told, "traceback_sha256": c.TracebackSHA256, "loaded_files": c.LoadedFiles, "runner_secret_verified": c.RunnerSecretVerified,
 		"network_used_by_edge": c.NetworkUsedByEdge, "duration_ms": c.DurationMS, "sandbox": c.Sandbox, "return_direct": c.ReturnDirect,
 	}
 }

@@ -15,18 +15,20 @@ import (
 
 func (a *app) confirmCommand() *cobra.Command {
 	var token string
+	var network func() bool
 	c := &cobra.Command{
 		Use: "confirm PENDING", Short: "Run a commit call that was asked for, at most once", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.recorded(c.Context(), "confirm", func(record *record) error { return a.confirm(c.Context(), args[0], token, record) })
+			return a.recorded(c.Context(), "confirm", func(record *record) error { return a.confirm(c.Context(), args[0], token, network, record) })
 		},
 	}
 	c.Flags().StringVar(&token, "token", "", "the confirmation token that was printed with the action")
+	network = networkFlag(c)
 	return c
 }
 
 // confirm checks everything, claims the action durably, and only then runs it with the user's rights.
-func (a *app) confirm(ctx context.Context, path, token string, record *record) error {
+func (a *app) confirm(ctx context.Context, path, token string, network func() bool, record *record) error {
 	store, err := a.pending()
 	if err != nil {
 		return err
@@ -47,11 +49,16 @@ func (a *app) confirm(ctx context.Context, path, token string, record *record) e
 	if err != nil {
 		return err
 	}
-	defer r.Close()
 	set, err := a.rebind(ctx, binding, r)
+	if err != nil {
+		r.Close()
+		return err
+	}
+	active, err := a.fileSurface(ctx, &toolFlags{network: network}, set, r)
 	if err != nil {
 		return err
 	}
+	defer active.close()
 	record.tools(set)
 	a.notify("confirmed: " + binding.ToolName)
 	for _, line := range argumentLines(binding.Arguments) {
@@ -61,7 +68,7 @@ func (a *app) confirm(ctx context.Context, path, token string, record *record) e
 	if err != nil {
 		return err
 	}
-	d := &chat.Dispatcher{Set: set, Runner: r, Pending: store}
+	d := &chat.Dispatcher{Set: set, Runner: active.run, Pending: store}
 	out := chat.ToolCall{
 		ToolName: binding.ToolName, Arguments: binding.Arguments, ArgsSHA256: binding.ArgsSHA256,
 		ExecutionLevel: binding.ExecutionLevel, ToolSchemaSHA256: binding.ToolSchemaSHA256, ReturnDirect: true,

@@ -57,6 +57,9 @@ func (a *app) imprintVerifyCommand() *cobra.Command {
 // aren't needed: what they came to are the tokens.
 func (a *app) recompute(ctx context.Context, u *imprint.Unverified, f engineFlags) error {
 	h := u.Header()
+	if h.Kind() == imprint.KindReplay {
+		return fault.New(fault.CodeInvalidArguments, "%s holds its prefix as text, and no state that could be computed again", u.Path()).WithHint("leave out --recompute: every digest was checked")
+	}
 	p := h.Identity.Params
 	f.kv, f.ubatch, f.noFlash = p.KVTypeK, p.NUBatch, !p.FlashAttention
 	w, err := a.load(ctx, f)

@@ -24,6 +24,7 @@ type learnResult struct {
 	ArtifactID             string             `json:"artifact_id"`
 	ReceiptPath            string             `json:"receipt_path"`
 	ReceiptSHA256          digest.SHA256      `json:"receipt_sha256"`
+	Kind                   string             `json:"kind"` // state, or prefix_replay, whose tokens are bytes
 	Tokens                 int                `json:"tokens"`
 	PayloadBytes           int64              `json:"payload_bytes"`
 	Layers                 []learn.Layer      `json:"layers"`
@@ -64,6 +65,11 @@ func reportEngine(w learn.World) engineReport {
 	return engineReport{w.Engine.Name, w.Engine.Version, w.Engine.Backend}
 }
 
+// kindOf is the kind of the imprints that a world makes.
+func kindOf(w learn.World) string {
+	return imprint.Header{Identity: imprint.Identity{Params: imprint.Params{KVTypeK: w.Params.KVTypeK}}}.Kind()
+}
+
 type learnFlags struct {
 	engineFlags
 	toolFlags
@@ -83,6 +89,7 @@ func (a *app) learnRunCommand() *cobra.Command {
 	}
 	f.engineFlags.register(c)
 	f.toolFlags.register(c)
+	f.servedFlags.register(c)
 	c.Flags().StringVar(&f.sample, "sample-file", "", "edge.learn_sample/v1 with profile, examples and holdout (required)")
 	c.Flags().StringVar(&f.out, "out", "", "where to write the imprint (default: the store in EDGE_HOME)")
 	c.Flags().StringVar(&f.html, "html", "", "also write the evaluation as an HTML page")
@@ -90,28 +97,37 @@ func (a *app) learnRunCommand() *cobra.Command {
 }
 
 func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error {
+	result, err := a.learnFrom(ctx, f, record)
+	if err != nil {
+		return err
+	}
+	return a.print(*result, func() { a.sayLearned(*result) })
+}
+
+// learnFrom learns from the files that the flags name, keeps the imprint, and writes the receipt.
+func (a *app) learnFrom(ctx context.Context, f learnFlags, record *record) (*learnResult, error) {
 	if f.sample == "" {
-		return fault.New(fault.CodeInvalidArguments, "--sample-file is missing")
+		return nil, fault.New(fault.CodeInvalidArguments, "--sample-file is missing")
 	}
 	if err := f.check(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkOut(f.out); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := a.quota(); err != nil {
-		return err
+		return nil, err
 	}
 	active, err := a.surface(ctx, &f.toolFlags)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer active.close()
 	set := active.set
 	record.tools(set)
 	sample, err := learn.ReadSample(f.sample, set)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record.set("sample_file_sha256", sample.SHA256)
 	if sample.LeftOut > 0 {
@@ -119,7 +135,7 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	}
 	w, err := a.load(ctx, f.engineFlags)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Close()
 	record.world(w.World)
@@ -127,24 +143,24 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 
 	store, err := a.imprints()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	show := newStages(a)
 	out, err := learn.Run(ctx, learn.Request{World: w.World, Set: set, Sample: sample, Store: store, Clock: time.Now, Report: show.report})
 	show.end()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	path, id, err := a.keep(ctx, store, f.out, out.Content)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	timings := map[string]float64{
 		"load_ms": loadMS, "prefill_ms": out.Timings.PrefillMS, "learn_ms": out.Timings.LearnMS,
 		"evaluate_ms": out.Timings.EvaluateMS, "total_ms": ms(time.Since(a.started)),
 	}
 	result := learnResult{
-		Schema: "edge.learn/v1", OK: true, ArtifactPath: path, ArtifactID: id.String(),
+		Schema: "edge.learn/v1", OK: true, ArtifactPath: path, ArtifactID: id.String(), Kind: kindOf(w.World),
 		Tokens: len(out.Content.Tokens), PayloadBytes: out.Content.State.Size(), Layers: out.Layers, Quality: out.Content.Quality, Tools: []learnedTool{},
 		ToolInstructionMode: "imprint", Model: reportModel(w.World), Engine: reportEngine(w.World), Evaluation: out.Evaluation, Timings: timings,
 	}
@@ -157,18 +173,19 @@ func (a *app) learnRun(ctx context.Context, f learnFlags, record *record) error 
 	}
 	record.set("artifact_path", path)
 	record.set("artifact_id", result.ArtifactID)
+	record.set("kind", result.Kind)
 	record.set("tokens", result.Tokens)
 	record.set("payload_bytes", result.PayloadBytes)
 	record.set("layers", result.Layers)
 	record.set("evaluation", summary(out.Evaluation))
 	record.set("timings", timings)
 	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
-		return err
+		return nil, err
 	}
 	if err := writeReport(f.html, f.sample, out.Evaluation); err != nil {
-		return err
+		return nil, err
 	}
-	return a.print(result, func() { a.sayLearned(result) })
+	return &result, nil
 }
 
 // checkOut refuses a place that can't be written to before minutes are spent on what should go there.
@@ -213,7 +230,11 @@ func (a *app) sayLearned(r learnResult) {
 		what = "a profile"
 	}
 	a.say("Learned %s in %d tokens with %s (%s).", what, r.Tokens, r.Model.Name, r.Engine.Name)
-	a.say("  prefix decoded in %.1f s%s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, sayReused(r.Layers), float64(r.PayloadBytes)/1e6)
+	if r.Kind == imprint.KindReplay {
+		a.say("  the server keeps its state to itself: a chat puts the prefix's text before the conversation (%d bytes).", r.Tokens)
+	} else {
+		a.say("  prefix decoded in %.1f s%s; from now on a chat restores it instead (%.1f MB).", r.Timings["prefill_ms"]/1000, sayReused(r.Layers), float64(r.PayloadBytes)/1e6)
+	}
 	if q := r.Quality; q.Positions > 0 {
 		a.say("  what it says differs from a cache of type f16 by %.4f nats (mean KL over %d tokens).", q.MeanKL, q.Positions)
 	}

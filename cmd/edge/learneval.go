@@ -46,6 +46,7 @@ func (a *app) learnEvalCommand() *cobra.Command {
 	}
 	f.engineFlags.register(c)
 	f.toolFlags.register(c)
+	f.servedFlags.register(c)
 	c.Flags().StringVar(&f.imprint, "with-imprint", "", "imprint to try: an id, a path, or a learning receipt (required)")
 	c.Flags().StringVar(&f.sample, "sample-file", "", "edge.learn_sample/v1 with a holdout (required)")
 	c.Flags().StringVar(&f.html, "html", "", "also write the evaluation as an HTML page")
@@ -61,7 +62,7 @@ func (a *app) learnEval(ctx context.Context, f evalFlags, record *record) error 
 		return fault.New(fault.CodeInvalidArguments, "--sample-file is missing")
 	}
 	// A chat is opened and asked nothing: the gate is the same, and so is what comes out of it.
-	c, err := a.converse(ctx, chatFlags{engineFlags: f.engineFlags, toolFlags: f.toolFlags, imprint: f.imprint, maxTokens: chat.DefaultAnswer}, record, chat.Config{})
+	c, err := a.converse(ctx, chatFlags{engineFlags: f.engineFlags, toolFlags: f.toolFlags, policyFlags: policyFlags{maxTurns: chat.DefaultTurns}, imprint: f.imprint, maxTokens: chat.DefaultAnswer}, record, chat.Config{})
 	if err != nil {
 		return err
 	}

@@ -62,12 +62,19 @@ func (a *app) modelsPullCommand() *cobra.Command {
 }
 
 func (a *app) modelsShowCommand() *cobra.Command {
-	return &cobra.Command{
+	var f servedFlags
+	c := &cobra.Command{
 		Use: "show NAME", Short: "Show a model's metadata and digests", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			store, err := a.models()
 			if err != nil {
 				return err
+			}
+			if ref, err := store.Resolve(args[0]); err != nil || ref.Served() {
+				if err != nil {
+					return err
+				}
+				return a.showServed(c.Context(), f, ref, store)
 			}
 			m, err := store.Open(c.Context(), args[0])
 			if err != nil {
@@ -76,6 +83,8 @@ func (a *app) modelsShowCommand() *cobra.Command {
 			return a.print(map[string]any{"schema": "edge.model/v1", "ok": true, "model": m}, func() { a.sayModel(m) })
 		},
 	}
+	f.network = networkFlag(c)
+	return c
 }
 
 func (a *app) modelsVerifyCommand() *cobra.Command {

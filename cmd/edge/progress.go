@@ -27,7 +27,44 @@ type meter struct {
 	last  time.Time
 }
 
-const plainEvery = 3 * time.Second
+const (
+	plainEvery = 3 * time.Second
+	// waitEvery is how often a terminal sees that something without a measure goes on.
+	waitEvery = time.Second
+)
+
+// waitFor says what is waited for, and for how long already, until done is closed. What is there at once isn't mentioned.
+func (a *app) waitFor(what string, done <-chan struct{}) {
+	every := plainEvery
+	if a.terminal {
+		every = waitEvery
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	a.sayWaiting(what, time.Now(), done, tick.C)
+}
+
+func (a *app) sayWaiting(what string, began time.Time, done <-chan struct{}, tick <-chan time.Time) {
+	shown := false
+	for {
+		select {
+		case <-done:
+			if shown && a.terminal {
+				fmt.Fprint(a.err, clearLine)
+			}
+			return
+		case now := <-tick:
+			text := fmt.Sprintf("%s: %s so far", what, now.Sub(began).Round(time.Second))
+			if shown = true; a.terminal {
+				fmt.Fprint(a.err, clearLine+text)
+			} else {
+				fmt.Fprintln(a.err, text)
+			}
+		}
+	}
+}
+
+const clearLine = "\r\x1b[K"
 
 func (a *app) meter(label, unit string, bytes bool) *meter {
 	m := &meter{w: a.err, label: label, unit: unit, bytes: bytes, began: time.Now(), last: time.Now()}

@@ -50,6 +50,9 @@ func (r *record) tools(set *tools.ActiveSet) {
 
 func (r *record) world(w learn.World) {
 	r.set("model", reportModel(w))
+	if id := identityOf(w.Model); !id.SHA256.IsZero() {
+		r.set("served_model", id) // what the server told, and what it couldn't
+	}
 	r.set("engine", map[string]any{"name": w.Engine.Name, "version": w.Engine.Version, "backend": w.Engine.Backend, "libraries": w.Engine.Libraries})
 }
 

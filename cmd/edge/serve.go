@@ -73,9 +73,11 @@ type serveReport struct {
 	Idle      string                `json:"idle"`
 	Models    []serve.ModelStatus   `json:"models"`
 	Imprints  []serve.ImprintStatus `json:"imprints"`
-	Requests  serve.Counts          `json:"requests"`
-	Queue     serveQueue            `json:"queue"`
-	Memory    serveMemory           `json:"memory"`
+	// RunnersReady is how many Python processes stand ready for the next chat.
+	RunnersReady int          `json:"runners_ready"`
+	Requests     serve.Counts `json:"requests"`
+	Queue        serveQueue   `json:"queue"`
+	Memory       serveMemory  `json:"memory"`
 }
 
 type serveQueue struct {
@@ -238,6 +240,7 @@ func (h *host) unloadIdle(ctx context.Context, idle time.Duration) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
+			h.spares.evict(now.Add(-idle))
 			if h.pool.EvictIdle(now.Add(-idle)) {
 				debug.FreeOSMemory()
 			}

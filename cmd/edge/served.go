@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"edge/chat"
+	"edge/runner"
 	"edge/serve"
 )
 
@@ -15,6 +16,7 @@ import (
 type served struct {
 	host    *host
 	streams serve.Streams
+	python  *runner.Config // of the runner that the command made; nil: none
 }
 
 // compute runs what uses the engine: at once, or in the server when its turn has come.

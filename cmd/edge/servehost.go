@@ -25,8 +25,9 @@ import (
 
 // host is the server's side of a served command: what all of them share.
 type host struct {
-	pool  *serve.Pool
-	queue *serve.Queue
+	pool   *serve.Pool
+	queue  *serve.Queue
+	spares spares
 
 	mu     sync.Mutex
 	engine *llamacpp.Engine // nil until the first model is loaded; there is one per process
@@ -42,7 +43,11 @@ func (h *host) run(ctx context.Context, r serve.Request, s serve.Streams) int {
 		a.started = started // what the client has waited for since
 	}
 	a.served = &served{host: h, streams: s}
-	return execute(ctx, a)
+	status := execute(ctx, a)
+	if cfg := a.served.python; cfg != nil {
+		h.spares.prepare(*cfg) // the next chat is likely to be of the same user, with the same Python
+	}
+	return status
 }
 
 // decline gives the reasons for which a chat here would not be the one that the client's own process would have.
@@ -139,6 +144,7 @@ func (h *host) open(dir string, release models.Release) (*llamacpp.Engine, error
 }
 
 func (h *host) close() error {
+	h.spares.close()
 	err := h.pool.Close()
 	if h.engine != nil {
 		err = errors.Join(err, h.engine.Close())
@@ -150,6 +156,7 @@ func (h *host) close() error {
 func (h *host) report(r serveReport, n serve.Counts) serveReport {
 	r.Requests = n
 	r.Models, r.Imprints = h.pool.Status()
+	r.RunnersReady = h.spares.count()
 	r.Queue.Waiting, r.Queue.Busy = h.queue.Length()
 	r.Memory.RSSBytes = residentBytes()
 	return r

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 
 	"edge/inference/llamacpp/libffi"
@@ -35,7 +38,7 @@ func (a *app) setupCommand() *cobra.Command {
 					return err
 				}
 				value["optimized"] = optimized
-			} else if r.ModelFetched && store.CanOptimize(r.Model) {
+			} else if store.CanOptimize(r.Model) && (a.firstOffer() || r.ModelFetched) {
 				a.notify("edge models optimize can make " + r.Model.Name + " faster on this machine")
 			}
 			return a.print(value, func() {
@@ -51,4 +54,14 @@ func (a *app) setupCommand() *cobra.Command {
 	c.Flags().BoolVar(&optimize, "optimize", false, "then do what edge models optimize does with the default model")
 	c.Flags().BoolVar(&opt.Repair, "repair", false, "replace what is damaged")
 	return c
+}
+
+// firstOffer reports whether setup hasn't said before that the model can be made faster, and notes that it has. Where
+// that can't be noted, nothing is said: it would be each time.
+func (a *app) firstOffer() bool {
+	f, err := os.OpenFile(filepath.Join(a.home.Models(), "optimize.offered"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
 }

@@ -18,10 +18,14 @@ type toolFlags struct {
 	manifest string
 	facts    string
 	sandbox  string
+	network  func() bool // --allow-network; nil where the command has no such flag
 }
 
+// allowsNetwork reports whether hosted tools may use the network.
+func (f *toolFlags) allowsNetwork() bool { return f.network != nil && f.network() }
+
 func (f *toolFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.file, "tools", "", "Python file with @edge_tool functions")
+	c.Flags().StringVar(&f.file, "tools", "", "Python file with @edge_tool functions, function tools or hosted tools")
 	f.registerSelection(c)
 	c.Flags().StringVar(&f.manifest, "tools-manifest", "", "manifest that names the built-in fact lookup")
 	c.Flags().StringVar(&f.facts, "facts-store", "", "store of local facts to look up")
@@ -31,6 +35,7 @@ func (f *toolFlags) registerSelection(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.names, "tool", nil, "activate this tool only (repeatable)")
 	c.Flags().StringArrayVar(&f.tags, "tool-tag", nil, "activate tools with this tag only (repeatable)")
 	c.Flags().StringVar(&f.sandbox, "sandbox", string(runner.SandboxAuto), "auto, required or off: how tools are confined")
+	f.network = networkFlag(c)
 }
 
 // check refuses contradictions before anything is loaded.

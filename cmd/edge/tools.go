@@ -100,7 +100,11 @@ func (a *app) inspect(ctx context.Context, f *toolFlags) (*toolsResult, error) {
 
 func (a *app) sayInspection(file string, r *toolsResult) {
 	for _, t := range r.Tools {
-		a.say("%s (%s, line %d)", t.Name, t.ExecutionLevel, t.Line)
+		what := ""
+		if t.Surface != tools.FromEdge {
+			what = string(t.Surface) + ", "
+		}
+		a.say("%s (%s%s, line %d)", t.Name, what, t.ExecutionLevel, t.Line)
 		if t.Description != "" {
 			a.say("  %s", tools.EscapeForDisplay(t.Description))
 		}
@@ -164,12 +168,17 @@ func (a *app) call(ctx context.Context, f *toolFlags, name, arguments string, re
 	if err != nil {
 		return err
 	}
-	defer r.Close()
 	set, err := a.freezeForCall(ctx, f, name, r)
+	if err != nil {
+		r.Close()
+		return err
+	}
+	active, err := a.fileSurface(ctx, f, set, r)
 	if err != nil {
 		return err
 	}
-	r.Prepare()
+	defer active.close()
+	active.ahead()
 	record.tools(set)
 	if !json.Valid([]byte(arguments)) {
 		return fault.New(fault.CodeInvalidToolArgs, "tool %s: --args isn't JSON: %s", name, tools.EscapeForDisplay(arguments))
@@ -182,7 +191,7 @@ func (a *app) call(ctx context.Context, f *toolFlags, name, arguments string, re
 	if err != nil {
 		return err
 	}
-	d := &chat.Dispatcher{Set: set, Runner: r, Pending: pending}
+	d := &chat.Dispatcher{Set: set, Runner: active.run, Pending: pending}
 	out, action, err := d.Dispatch(ctx, call)
 	record.set("tool_calls", []any{callRecord(out)})
 	if err != nil {

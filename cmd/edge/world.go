@@ -26,10 +26,11 @@ type engineFlags struct {
 	ubatch  int
 	kv      string
 	noFlash bool
+	servedFlags
 }
 
 func (f *engineFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "model", models.DefaultModel, "catalogue name, path to a .gguf, or hf.co/ORG/REPO:QUANT")
+	c.Flags().StringVar(&f.model, "model", models.DefaultModel, "catalogue name, path to a .gguf, hf.co/ORG/REPO:QUANT, ollama:NAME or openai:URL#NAME")
 	c.Flags().IntVar(&f.threads, "threads", 0, "threads that compute (default: EDGE_THREADS, or the cores that other programs leave, followed while it runs)")
 	c.Flags().IntVar(&f.ubatch, "ubatch", 0, "tokens per computation step; part of an imprint's identity")
 	c.Flags().StringVar(&f.kv, "kv", "f16", "type of the model's state: f16, q8_0 or q4_0; part of an imprint's identity")
@@ -57,17 +58,16 @@ func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := f.params(a)
-	if err != nil {
-		return nil, err
-	}
 	ref, err := store.Resolve(f.model)
 	if err != nil {
 		return nil, err
 	}
-	if ref.Kind == models.KindOllama {
-		return nil, fault.New(fault.CodeModelNotFound, "%s: models of an Ollama server aren't supported by this version", f.model).
-			WithHint("name a model file or a catalogue name")
+	if ref.Served() {
+		return a.loadServed(ctx, f, ref, store)
+	}
+	params, err := f.params(a)
+	if err != nil {
+		return nil, err
 	}
 	dir, release, err := store.RuntimeLocation()
 	if err != nil {

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"edge/agent"
+	"edge/chat"
+	"edge/imprint"
+	"edge/internal/digest"
+	"edge/internal/fault"
+	"edge/learn"
+	"edge/receipts"
+	"edge/runner"
+	"edge/tools"
+)
+
+// agentResult is edge.agent/v1.
+type agentResult struct {
+	Schema string `json:"schema"`
+	OK     bool   `json:"ok"`
+	*agent.Run
+	Replies       int           `json:"replies"` // of all models
+	LoadMS        float64       `json:"load_ms"` // until engine, model and file were loaded
+	TotalMS       float64       `json:"total_ms"`
+	Model         modelReport   `json:"model"`
+	ReceiptPath   string        `json:"receipt_path"`
+	ReceiptSHA256 digest.SHA256 `json:"receipt_sha256"`
+}
+
+type agentFlags struct {
+	engineFlags
+	hands    handFlags
+	file     string
+	agent    string
+	prompt   string
+	receipt  string   // of a learning of all agents
+	imprints []string // NAME=ID
+	context  string
+	choice   string
+	maxTurns int
+}
+
+func (a *app) agentRunCommand() *cobra.Command {
+	var f agentFlags
+	c := &cobra.Command{
+		Use: "run FILE", Short: "Have an agent answer a prompt, with the agents that it calls or hands over to", Args: cobra.ExactArgs(1),
+		Example: "  edge agent run household.py --prompt \"How much flour is there?\" --with-imprints receipt.json",
+		RunE: func(c *cobra.Command, args []string) error {
+			f.file = args[0]
+			return a.recorded(c.Context(), "agent", func(record *record) error {
+				return a.agentRun(c.Context(), f, c.Flags().Changed("tool-choice"), record)
+			})
+		},
+	}
+	f.engineFlags.register(c)
+	f.servedFlags.register(c)
+	f.hands.register(c)
+	c.Flags().StringVar(&f.agent, "agent", "", "the agent that begins (default: the variable agent, or the only one that no other refers to)")
+	c.Flags().StringVar(&f.prompt, "prompt", "", "the prompt to answer (required)")
+	c.Flags().StringVar(&f.receipt, "with-imprints", "", "the receipt of edge agent learn: every agent begins with its imprint")
+	c.Flags().StringArrayVar(&f.imprints, "with-imprint", nil, "NAME=ID: the imprint that this agent begins with (repeatable)")
+	c.Flags().StringVar(&f.context, "context", "null", "what tools get as their context, JSON; no model sees it")
+	c.Flags().StringVar(&f.choice, "tool-choice", "", "for the first agent, instead of the file's: auto, required, none, or a tool's name")
+	c.Flags().IntVar(&f.maxTurns, "max-turns", agent.DefaultMaxTurns, "replies that all models together may give")
+	return c
+}
+
+func (f *agentFlags) check() error {
+	switch {
+	case f.prompt == "":
+		return fault.New(fault.CodeInvalidArguments, "--prompt is missing")
+	case f.maxTurns < 1:
+		return fault.New(fault.CodeInvalidArguments, "--max-turns %d is out of range", f.maxTurns)
+	case !json.Valid([]byte(f.context)):
+		return fault.New(fault.CodeInvalidArguments, "--context isn't JSON: %s", tools.EscapeForDisplay(f.context))
+	}
+	return nil
+}
+
+func (a *app) agentRun(ctx context.Context, f agentFlags, chosen bool, record *record) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	named, err := f.named()
+	if err != nil {
+		return err
+	}
+	r, err := a.sandboxedRunner(f.hands.sandbox)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	// The file runs while the engine and the model load: both take a moment, on different cores.
+	loading := start(func() (*loaded, error) { return a.load(ctx, f.engineFlags) })
+	file, first, err := a.agentsFor(ctx, f, r)
+	if err != nil {
+		loading.discard()
+		return err
+	}
+	record.agents(file)
+	imprints, err := a.openImprints(file, named)
+	defer closeImprints(imprints)
+	if err != nil {
+		loading.discard()
+		return err
+	}
+	run, pending, err := a.handsOf(ctx, f.hands, file, r)
+	if err != nil {
+		loading.discard()
+		return err
+	}
+	defer run.close()
+	r.Prepare()
+	world, err := loading.wait()
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	record.world(world.World)
+	a.noteUnused(file)
+	loadMS := ms(time.Since(a.started))
+	progress, done := a.prefixProgress()
+	cfg := agent.Config{
+		File: file, World: world.World, Runner: run.run, Pending: pending, Imprints: imprints, Context: json.RawMessage(f.context),
+		MaxTurns: f.maxTurns, Clock: time.Now, Progress: progress, Decide: decider(r, file),
+		Record: func(run *agent.Run) (digest.SHA256, error) { return a.recordRun(run, world.World, file) },
+	}
+	if chosen {
+		cfg.Choice = &f.choice
+	}
+	team := agent.New(cfg)
+	out, err := team.Run(ctx, first, f.prompt)
+	done()
+	record.set("prompt_sha256", digest.SHA256Of([]byte(f.prompt)))
+	if err != nil {
+		return err
+	}
+	result := agentResult{
+		Schema: "edge.agent/v1", OK: true, Run: out, Replies: team.Replies(), LoadMS: loadMS, TotalMS: ms(time.Since(a.started)), Model: reportModel(world.World),
+	}
+	record.run(out)
+	record.set("replies", result.Replies)
+	if result.ReceiptPath, result.ReceiptSHA256, err = record.write(nil); err != nil {
+		return err
+	}
+	return a.print(result, func() { a.sayRun(result) })
+}
+
+// agentsFor gives the file's agents, and the one that begins.
+func (a *app) agentsFor(ctx context.Context, f agentFlags, r *runner.Runner) (*agent.File, *agent.Agent, error) {
+	file, err := a.agentFile(ctx, f.file, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := file.Agent(f.agent)
+	return file, first, err
+}
+
+// noteUnused says what of the file counts for nothing here.
+func (a *app) noteUnused(file *agent.File) {
+	for _, one := range file.Agents() {
+		if one.Model != "" {
+			a.notify(fmt.Sprintf("note: agent %s names the model %s; all agents run on the one that --model names", plain(one.Name), plain(one.Model)))
+		}
+		if len(one.UnusedSettings) > 0 {
+			a.notify(fmt.Sprintf("note: agent %s: no use is made of %s", plain(one.Name), strings.Join(one.UnusedSettings, ", ")))
+		}
+	}
+}
+
+// named are the imprints that the flags name, by agent.
+func (f *agentFlags) named() (map[string]string, error) {
+	named := map[string]string{}
+	if f.receipt != "" {
+		r, err := receipts.Read(f.receipt)
+		if err != nil {
+			return nil, err
+		}
+		var body struct {
+			Agents []learnedAgent `json:"agents"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || r.Kind != agentLearnKind || len(body.Agents) == 0 {
+			return nil, fault.New(fault.CodeInvalidArguments, "--with-imprints: %s isn't the receipt of an edge agent learn", f.receipt)
+		}
+		for _, l := range body.Agents {
+			named[l.Agent] = l.ArtifactID
+		}
+	}
+	for _, pair := range f.imprints {
+		name, id, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || id == "" {
+			return nil, fault.New(fault.CodeInvalidArguments, "--with-imprint takes NAME=ID, got %q", pair)
+		}
+		named[name] = id
+	}
+	return named, nil
+}
+
+// openImprints opens the files, and reads none of them through: that is done for those agents that are asked.
+func (a *app) openImprints(file *agent.File, named map[string]string) (map[string]*imprint.Unverified, error) {
+	open := map[string]*imprint.Unverified{}
+	if len(named) == 0 {
+		return open, nil
+	}
+	store, err := a.imprints()
+	if err != nil {
+		return open, err
+	}
+	for name, ref := range named {
+		one, err := file.Agent(name)
+		if err != nil {
+			return open, err
+		}
+		u, err := store.Open(ref)
+		if err != nil {
+			e := *fault.From(err)
+			e.Message, e.Err = "agent "+one.Name+": "+e.Message, err
+			return open, &e
+		}
+		open[one.Name] = u
+	}
+	return open, nil
+}
+
+func closeImprints(open map[string]*imprint.Unverified) {
+	for _, u := range open {
+		u.Close()
+	}
+}
+
+// recordRun keeps a run that another agent's was waiting for, in a receipt of its own.
+func (a *app) recordRun(run *agent.Run, w learn.World, file *agent.File) (digest.SHA256, error) {
+	r := &record{app: a, kind: "agent_run", body: map[string]any{}}
+	r.agents(file)
+	r.world(w)
+	r.run(run)
+	_, sum, err := r.write(nil)
+	return sum, err
+}
+
+func (r *record) agents(file *agent.File) { r.set("tools_file_sha256", file.SHA256()) }
+
+// run puts a run's digests and decisions into the receipt, and none of its contents. Runs within it have receipts of
+// their own, whose digests stand here.
+func (r *record) run(run *agent.Run) {
+	r.set("agent", run.Agent)
+	r.set("last_agent", run.LastAgent)
+	r.set("finish_reason", run.FinishReason)
+	r.set("answer_source", run.AnswerSource)
+	r.set("answer_sha256", digest.SHA256Of([]byte(run.FinalOutput)))
+	steps := make([]map[string]any, len(run.Steps))
+	for i, s := range run.Steps {
+		step := &record{app: r.app, body: map[string]any{}}
+		step.turn(s.Turn)
+		step.set("agent", s.Agent)
+		step.set("handoff_to", s.HandoffTo)
+		step.set("open_ms", s.OpenMS)
+		step.set("active_set_sha256", s.ActiveSetSHA256)
+		calls := make([]map[string]any, len(s.ToolCalls))
+		for j, c := range s.ToolCalls {
+			calls[j] = callRecord(c.ToolCall)
+			if c.RunSHA256 != nil {
+				calls[j]["run_sha256"] = c.RunSHA256
+			}
+		}
+		step.set("tool_calls", calls)
+		steps[i] = step.body
+	}
+	r.set("steps", steps)
+	if p := run.PendingAction; p != nil {
+		r.set("pending_action_path", p.Path)
+	}
+}
+
+// sayRun is a run for people: the answer to standard output, and how it came about to standard error.
+func (a *app) sayRun(r agentResult) {
+	a.say("%s", plain(r.FinalOutput))
+	a.saySteps(r.Run, "  ")
+	if p := r.PendingAction; p != nil {
+		a.notify("  confirm  " + p.Command)
+		a.notify("           before " + p.ExpiresAt)
+	}
+	a.notify(fmt.Sprintf("  whole answer after %.0f ms, of which loading took %.0f", r.TotalMS, r.LoadMS))
+	a.notify("  receipt  " + r.ReceiptPath)
+}
+
+// saySteps shows who did what, runs within others further in.
+func (a *app) saySteps(run *agent.Run, indent string) {
+	for _, s := range run.Steps {
+		how := fmt.Sprintf("decoded %d tokens", s.Usage.PrefilledTokens)
+		if s.Imprint != nil {
+			how = fmt.Sprintf("restored %d tokens, decoded %d", s.Imprint.Tokens, s.Usage.PrefilledTokens)
+		}
+		a.notify(fmt.Sprintf("%s%s: %s, in %.0f ms", indent, plain(s.Agent), how, s.OpenMS+s.Timings.TotalMS))
+		for _, c := range s.ToolCalls {
+			line := fmt.Sprintf("%s  %s%s → %s", indent, c.ToolName, tools.EscapeForDisplay(string(c.Arguments)), c.Status)
+			if c.ErrorCode != nil && c.Status != chat.StatusPending {
+				line += fmt.Sprintf(" [%s] %s", *c.ErrorCode, c.Error)
+			}
+			a.notify(line)
+			if c.Run != nil {
+				a.saySteps(c.Run, indent+"    ")
+			}
+		}
+	}
+}

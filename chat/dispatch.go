@@ -46,7 +46,7 @@ type ToolCall struct {
 	TracebackSHA256      *digest.SHA256       `json:"traceback_sha256,omitempty"`
 	LoadedFiles          []runner.LoadedFile  `json:"loaded_files,omitempty"`
 	RunnerSecretVerified bool                 `json:"runner_secret_verified"`
-	NetworkUsedByEdge    bool                 `json:"network_used_by_edge"` // always false: edge has no network code on this path
+	NetworkUsedByEdge    bool                 `json:"network_used_by_edge"` // only a hosted tool does, with --allow-network
 	DurationMS           float64              `json:"duration_ms"`
 	Sandbox              json.RawMessage      `json:"sandbox"`
 	ReturnDirect         bool                 `json:"return_direct"`
@@ -68,6 +68,7 @@ type Dispatcher struct {
 	Runner  Runner
 	Pending Pending
 	Context json.RawMessage // JSON: what function tools get as their context's value; nil: null
+	Ahead   func()          // starts what the next call runs in, when a call may come; may be nil
 }
 
 // Dispatch takes a call to its end: run and checked, or pending. On an error, which is a *fault.Error, the record says
@@ -120,7 +121,7 @@ func (d *Dispatcher) Execute(ctx context.Context, call tools.Call, record *ToolC
 	out, err := d.Runner.Call(ctx, runner.CallRequest{Set: d.Set, Call: call, Context: d.Context, WithUserRights: withUserRights})
 	record.RunnerSecretVerified = out.SecretVerified
 	record.DurationMS = milliseconds(out.Duration)
-	record.Sandbox, record.LoadedFiles = out.Sandbox, out.LoadedFiles
+	record.Sandbox, record.LoadedFiles, record.NetworkUsedByEdge = out.Sandbox, out.LoadedFiles, out.Network
 	if !out.TracebackSHA256.IsZero() {
 		record.TracebackSHA256 = &out.TracebackSHA256
 	}

@@ -167,6 +167,9 @@ func (t *turn) run(ctx context.Context) error {
 		return err
 	}
 	plan := t.plan(hidden)
+	if plan.AllowsCall() && t.cfg.Dispatcher.Ahead != nil {
+		t.cfg.Dispatcher.Ahead()
+	}
 	corrected := false
 	for {
 		if !t.mayReply() {

@@ -38,6 +38,9 @@ func (u *Unverified) Verify(ctx context.Context, live Identity) (*Verified, erro
 	if err != nil {
 		return nil, u.refusal(err)
 	}
+	if u.early != nil {
+		u.trail.Digest = max(u.trail.Digest, u.early.took) // what it took, also where nobody had to wait for it
+	}
 	v.trail = u.trail
 	return v, nil
 }
@@ -50,7 +53,7 @@ func (u *Unverified) readInto(ctx context.Context, v *Verified) (err error) {
 		return err
 	}
 	for i, s := range u.header.states() {
-		layer, err := sealed.Verify(ctx, u.src, u.body+s.Offset, s.seal(), u.header.Layers[i].Tokens)
+		layer, err := u.taken(ctx, i, s)
 		if err := u.account(s, err); err != nil {
 			return err
 		}

@@ -34,52 +34,58 @@ func TestWhatIsBakedIsRestored(t *testing.T) {
 			return c
 		}(),
 	} {
-		t.Run(name, func(t *testing.T) {
-			path, raw := write(t, c)
-			u, err := imprint.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tokens, err := u.Tokens()
-			if err != nil || !slices.Equal(tokens, c.Tokens) {
-				t.Errorf("tokens %v, %v", tokens, err)
-			}
-			learned, err := u.Learned()
-			if err != nil || !bytes.Equal(learned, c.Learned) || (learned == nil) != (len(c.Learned) == 0) {
-				t.Errorf("learned %d bytes, %v", len(learned), err)
-			}
-			v, err := u.Verify(context.Background(), c.Identity)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := u.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := os.Remove(path); err != nil {
-				t.Error(err)
-			}
-			var engine sink
-			report, err := v.Restore(context.Background(), &engine)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(engine.got.Bytes(), c.State.Bytes()) || engine.got.Tokens() != len(c.Tokens) {
-				t.Error("the engine got another state")
-			}
-			if report.Tokens != len(c.Tokens) || report.Bytes != int64(len(c.State.Bytes())) {
-				t.Errorf("report %+v", report)
-			}
-			if !slices.Equal(v.Tokens(), c.Tokens) || !bytes.Equal(v.Learned(), c.Learned) || v.ID() != u.ID() {
-				t.Error("the verified imprint holds another content")
-			}
-			trail := v.Trail()
-			if trail.Step != imprint.StepPayload || trail.BytesRead < int64(len(c.State.Bytes())) || trail.VerifyMS() <= 0 {
-				t.Errorf("trail %+v", trail)
-			}
-			if u.Trail().BytesRead > 2*int64(len(raw)) {
-				t.Errorf("read %d bytes of a file of %d", u.Trail().BytesRead, len(raw))
-			}
-		})
+		t.Run(name, func(t *testing.T) { restored(t, c, false) })
+		t.Run(name+" ahead", func(t *testing.T) { restored(t, c, true) })
+	}
+}
+
+func restored(t *testing.T, c imprint.Content, ahead bool) {
+	path, raw := write(t, c)
+	u, err := imprint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ahead {
+		u.Ahead(context.Background())
+	}
+	tokens, err := u.Tokens()
+	if err != nil || !slices.Equal(tokens, c.Tokens) {
+		t.Errorf("tokens %v, %v", tokens, err)
+	}
+	learned, err := u.Learned()
+	if err != nil || !bytes.Equal(learned, c.Learned) || (learned == nil) != (len(c.Learned) == 0) {
+		t.Errorf("learned %d bytes, %v", len(learned), err)
+	}
+	v, err := u.Verify(context.Background(), c.Identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Error(err)
+	}
+	var engine sink
+	report, err := v.Restore(context.Background(), &engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(engine.got.Bytes(), c.State.Bytes()) || engine.got.Tokens() != len(c.Tokens) {
+		t.Error("the engine got another state")
+	}
+	if report.Tokens != len(c.Tokens) || report.Bytes != int64(len(c.State.Bytes())) {
+		t.Errorf("report %+v", report)
+	}
+	if !slices.Equal(v.Tokens(), c.Tokens) || !bytes.Equal(v.Learned(), c.Learned) || v.ID() != u.ID() {
+		t.Error("the verified imprint holds another content")
+	}
+	trail := v.Trail()
+	if trail.Step != imprint.StepPayload || trail.BytesRead < int64(len(c.State.Bytes())) || trail.VerifyMS() <= 0 {
+		t.Errorf("trail %+v", trail)
+	}
+	if u.Trail().BytesRead > 2*int64(len(raw)) {
+		t.Errorf("read %d bytes of a file of %d", u.Trail().BytesRead, len(raw))
 	}
 }
 
@@ -102,6 +108,40 @@ func TestIdentityIsDecidedBeforeThePayloadIsRead(t *testing.T) {
 	}
 	_, err = u.Verify(context.Background(), full().Identity)
 	wantRefusal(t, err, fault.CodeImprintPayloadMismatch, imprint.StepPayload)
+}
+
+// What is read ahead decides nothing: drift is told first, damage after it, and a closed imprint is left alone.
+func TestAheadIsHeardAfterTheIdentity(t *testing.T) {
+	path, raw := write(t, full())
+	raw[len(raw)-1] ^= 1
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u, err := imprint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Ahead(context.Background())
+	live := full().Identity
+	live.Params.NUBatch++
+	_, err = u.Verify(context.Background(), live)
+	wantRefusal(t, err, fault.CodeImprintParamsMismatch, imprint.StepIdentity)
+	_, err = u.Verify(context.Background(), full().Identity)
+	wantRefusal(t, err, fault.CodeImprintPayloadMismatch, imprint.StepPayload)
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	closed, err := imprint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Ahead(context.Background())
+	if err := closed.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := closed.Verify(context.Background(), full().Identity); err == nil {
+		t.Error("a closed imprint was verified")
+	}
 }
 
 func TestVerifyStopsWhenCancelled(t *testing.T) {

@@ -28,6 +28,7 @@ type Unverified struct {
 	header Header
 	body   int64
 	trail  Trail
+	early  *early // nil: nothing was begun ahead
 }
 
 // Open runs the gate's steps 1 to 3 on the file. It reads no more than the header and the padding, and allocates
@@ -224,6 +225,7 @@ func (u *Unverified) Trail() Trail { return u.trail }
 
 // Close lets go of the files. A Verified made before stays usable.
 func (u *Unverified) Close() error {
+	u.stop()
 	var err error
 	for _, f := range u.files {
 		err = errors.Join(err, f.Close())

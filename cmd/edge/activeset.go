@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"path/filepath"
 
 	"edge/chat"
@@ -33,6 +35,12 @@ func (s surface) ahead() {
 	if s.python != nil {
 		s.python.Prepare()
 	}
+}
+
+// slow reports whether a call's process takes longer to be ready than a reply to be written: function tools import pydantic.
+// The others start when a call may come, and leave the cores to the prompt until then.
+func (s surface) slow() bool {
+	return slices.ContainsFunc(s.set.Tools(), func(t tools.Tool) bool { return t.Surface == tools.FromFunction })
 }
 
 // surface freezes the tools that the flags name: a Python file's, or the built-in fact lookup.
@@ -82,7 +90,31 @@ func (a *app) fileSurface(ctx context.Context, f *toolFlags, set *tools.ActiveSe
 	if len(mux.By) == 0 {
 		return surface{set, r, r, r}, nil
 	}
-	return surface{set, mux, r, closers{mux, r}}, nil
+	return surface{set, networked{mux, f.allowsNetwork()}, r, closers{mux, r}}, nil
+}
+
+// networked says of each call whether edge may have used the network for it.
+type networked struct {
+	hosted.Mux
+	allowed bool
+}
+
+func (n networked) Call(ctx context.Context, req runner.CallRequest) (runner.Result, error) {
+	result, err := n.Mux.Call(ctx, req)
+	tool, _ := req.Set.Lookup(req.Call.ToolName)
+	result.Network = n.allowed && tool.Surface == tools.FromHost && hostedKind(tool) != "file_search"
+	return result, err
+}
+
+// hostedKind is the kind of a hosted tool.
+func hostedKind(t tools.Tool) string {
+	var config struct {
+		Kind string `json:"kind"`
+	}
+	if json.Unmarshal(t.Hosted, &config) != nil {
+		return ""
+	}
+	return config.Kind
 }
 
 // closers are closed in order.

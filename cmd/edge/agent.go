@@ -41,8 +41,8 @@ type agentsResult struct {
 	OK               bool          `json:"ok"`
 	AgentsFileSHA256 digest.SHA256 `json:"tools_file_sha256"`
 	Agents           []agentShown  `json:"agents"`
-	Roots            []string      `json:"roots"`  // that no other refers to
-	Default          *string       `json:"default"` // null: --agent has to say
+	Roots            []string      `json:"roots"`         // that no other refers to
+	Default          *string       `json:"default"`       // null: --agent has to say
 	HandoffCycle     []string      `json:"handoff_cycle"` // the first, null where there is none: a run bounds it
 }
 

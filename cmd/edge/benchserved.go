@@ -99,7 +99,7 @@ func (a *app) benchServed(ctx context.Context, f benchServedFlags, measure bool)
 
 // askServer puts the imprint through the gate, as for a chat, and asks one server.
 func (a *app) askServer(ctx context.Context, f benchServedFlags, record *record) (*scale.Report, error) {
-	f.maxTokens = chat.DefaultAnswer
+	f.maxTokens, f.maxTurns = chat.DefaultAnswer, chat.DefaultTurns
 	c, err := a.converse(ctx, f.chatFlags, record, chat.Config{})
 	if err != nil {
 		return nil, err

@@ -125,6 +125,9 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 	if c.tools, err = a.surface(ctx, &f.toolFlags); err != nil {
 		return nil, err
 	}
+	if cfg.Imprint != nil && a.served == nil { // a resident engine may have it in memory
+		cfg.Imprint.Ahead(ctx)
+	}
 	record.tools(c.tools.set)
 	if err := cfg.Policy.Check(c.tools.set); err != nil {
 		return nil, err
@@ -139,8 +142,10 @@ func (a *app) converse(ctx context.Context, f chatFlags, record *record, cfg cha
 		if err != nil {
 			return nil, err
 		}
-		cfg.Dispatcher = &chat.Dispatcher{Set: c.tools.set, Runner: c.tools.run, Pending: pending}
-		c.tools.ahead()
+		cfg.Dispatcher = &chat.Dispatcher{Set: c.tools.set, Runner: c.tools.run, Pending: pending, Ahead: c.tools.ahead}
+		if c.tools.slow() {
+			c.tools.ahead()
+		}
 	}
 	a.waitFor("loading "+f.model, world.done)
 	if c.world, err = world.wait(); err != nil {

@@ -71,7 +71,7 @@ func (a *app) optimize(ctx context.Context, f engineFlags, layoutName string) (r
 		if err != nil {
 			return r, err
 		}
-		engine, err := openEngine(dir, release)
+		engine, err := openEngine(dir, release, a.home.Processor())
 		if err != nil {
 			return r, err
 		}

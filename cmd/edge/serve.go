@@ -106,7 +106,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return stateError(err)
 	}
-	host := &host{pool: serve.NewPool(time.Now), queue: &serve.Queue{}}
+	host := &host{pool: serve.NewPool(time.Now), queue: &serve.Queue{}, memory: a.home.Processor()}
 	report := serveReport{
 		Schema: "edge.serve/v1", OK: true, PID: os.Getpid(), Socket: socket, Port: doors.Port(),
 		Build: build, StartedAt: time.Now().UTC().Format(time.RFC3339), Idle: f.idle.String(),

@@ -29,6 +29,8 @@ type host struct {
 	queue  *serve.Queue
 	spares spares
 
+	memory string // home.Dir.Processor
+
 	mu     sync.Mutex
 	engine *llamacpp.Engine // nil until the first model is loaded; there is one per process
 	dir    string
@@ -135,7 +137,7 @@ func (h *host) open(dir string, release models.Release) (*llamacpp.Engine, error
 		return h.engine, nil
 	}
 	files := folderStamps(dir)
-	engine, err := openEngine(dir, release)
+	engine, err := openEngine(dir, release, h.memory)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (a *app) load(ctx context.Context, f engineFlags) (_ *loaded, err error) {
 		w.Params, w.File, w.closers = params, modelFile(file), []io.Closer{leave}
 		return w, nil
 	}
-	engine, err := openEngine(dir, release)
+	engine, err := openEngine(dir, release, a.home.Processor())
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func modelFile(m models.Model) learn.ModelFile {
 	return f
 }
 
-// openEngine opens the libraries of a release, each held to its digest.
-func openEngine(dir string, release models.Release) (*llamacpp.Engine, error) {
+// openEngine opens the libraries of a release, each held to its digest. memory is home.Dir.Processor.
+func openEngine(dir string, release models.Release, memory string) (*llamacpp.Engine, error) {
 	if err := libffi.Check(); err != nil {
 		return nil, fault.New(fault.CodeEngineLoadFailed, "the engine needs libffi: %w", err).WithHint(installLibffi)
 	}
@@ -123,7 +123,7 @@ func openEngine(dir string, release models.Release) (*llamacpp.Engine, error) {
 	for i, l := range release.Libraries {
 		libraries[i] = inference.Library{Name: l.Name, SHA256: l.SHA256}
 	}
-	return llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries})
+	return llamacpp.Open(llamacpp.Config{Dir: dir, Version: release.Engine, Libraries: libraries, Memory: memory})
 }
 
 const installLibffi = "install libffi (Debian, Ubuntu: libffi8; Fedora: libffi)"

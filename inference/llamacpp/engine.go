@@ -7,10 +7,7 @@ package llamacpp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +17,6 @@ import (
 
 	"edge/inference"
 	"edge/internal/cores"
-	"edge/internal/digest"
 	"edge/internal/fault"
 )
 
@@ -29,6 +25,7 @@ type Config struct {
 	Dir       string
 	Version   string
 	Libraries []inference.Library // every library of Dir that may be opened
+	Memory    string              // file that remembers which of them suits this processor; may be empty
 }
 
 // Engine is llama.cpp loaded into this process. There is one per process: the C library's tables are global.
@@ -37,20 +34,34 @@ type Engine struct {
 	log    *logTail
 	aborts *abortSlots
 	watch  *cores.Watch
+	rest   *pending   // the digests of the libraries that weren't opened
 	loads  sync.Mutex // llama.cpp's loader isn't reentrant with regard to its log
 	closed bool
 }
 
 var _ inference.Engine = (*Engine)(nil)
 
-// Open digests the libraries, opens them and initialises the backends.
+// Open digests the libraries, opens them and initialises the backends. Which variant of the processor's code suits best
+// is remembered; then the others, which aren't opened, are digested beside what follows, and no model opens before all
+// are right.
 //
 // Errors: runtime_not_found where a library is missing, runtime_digest_mismatch where its bytes differ,
 // engine_load_failed where the dynamic linker refuses (on Linux mostly a missing libffi.so.8).
 func Open(cfg Config) (_ *Engine, err error) {
-	if err := checkLibraries(cfg); err != nil {
+	if err := checkFolder(cfg); err != nil {
 		return nil, err
 	}
+	known := variant{cfg: cfg}
+	first, later := known.split()
+	if err := checkLibraries(cfg.Dir, first); err != nil {
+		return nil, err
+	}
+	rest := begin(func() error { return checkLibraries(cfg.Dir, later) })
+	defer func() {
+		if err != nil {
+			rest.wait()
+		}
+	}()
 	// yzma panics on a missing libffi while it prepares calls.
 	defer func() {
 		if p := recover(); p != nil {
@@ -60,11 +71,17 @@ func Open(cfg Config) (_ *Engine, err error) {
 	if err := llama.Load(cfg.Dir); err != nil {
 		return nil, fault.New(fault.CodeEngineLoadFailed, "open engine in %s: %w", cfg.Dir, err)
 	}
-	e := &Engine{log: newLogTail(), aborts: newAbortSlots(), watch: cores.NewWatch()}
+	e := &Engine{log: newLogTail(), aborts: newAbortSlots(), watch: cores.NewWatch(), rest: rest}
 	llama.LogSet(e.log.callback)
 	llama.BackendInit()
-	if err := llama.GGMLBackendLoadAllFromPath(cfg.Dir); err != nil {
-		return nil, fault.New(fault.CodeEngineLoadFailed, "open engine in %s: load backends: %w", cfg.Dir, err)
+	if !known.load() {
+		if err := rest.wait(); err != nil { // all of them are opened now, to be asked how well they suit this processor
+			return nil, err
+		}
+		if err := llama.GGMLBackendLoadAllFromPath(cfg.Dir); err != nil {
+			return nil, fault.New(fault.CodeEngineLoadFailed, "open engine in %s: load backends: %w", cfg.Dir, err)
+		}
+		known.remember()
 	}
 	if llama.GGMLBackendRegCount() == 0 {
 		return nil, fault.New(fault.CodeEngineLoadFailed, "open engine in %s: no backend fits this processor%s", cfg.Dir, e.log.suffix())
@@ -73,73 +90,6 @@ func Open(cfg Config) (_ *Engine, err error) {
 	slices.SortFunc(libs, func(a, b inference.Library) int { return strings.Compare(a.Name, b.Name) })
 	e.info = inference.EngineInfo{Name: "llama.cpp", Version: cfg.Version, Libraries: libs, Backend: strings.TrimSpace(llama.PrintSystemInfo())}
 	return e, nil
-}
-
-// checkLibraries digests what will be opened, on all cores, and makes sure that nothing else could be: the engine opens
-// every backend that it finds in the folder.
-func checkLibraries(cfg Config) error {
-	entries, err := os.ReadDir(cfg.Dir)
-	if errors.Is(err, os.ErrNotExist) || len(cfg.Libraries) == 0 {
-		return fault.New(fault.CodeRuntimeNotFound, "no engine libraries in %s", cfg.Dir)
-	}
-	if err != nil {
-		return fmt.Errorf("engine libraries: %w", err)
-	}
-	known := map[string]bool{}
-	for _, lib := range cfg.Libraries {
-		known[lib.Name] = true
-	}
-	for _, e := range entries {
-		if err := checkEntry(cfg.Dir, e, known); err != nil {
-			return err
-		}
-	}
-	errs := make([]error, len(cfg.Libraries))
-	var all sync.WaitGroup
-	for i, lib := range cfg.Libraries {
-		all.Go(func() { errs[i] = checkLibrary(cfg.Dir, lib) })
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkEntry refuses a library under a name that has no digest. A second name must lead to one that has.
-func checkEntry(dir string, e os.DirEntry, known map[string]bool) error {
-	switch filepath.Ext(e.Name()) {
-	case ".so", ".dylib", ".dll":
-	default:
-		return nil
-	}
-	name := e.Name()
-	if e.Type()&os.ModeSymlink != 0 {
-		target, err := os.Readlink(filepath.Join(dir, name))
-		if err != nil {
-			return fmt.Errorf("engine libraries: %w", err)
-		}
-		name = target
-	}
-	if !known[name] {
-		return fault.New(fault.CodeRuntimeDigestMismatch, "%s in %s isn't one of the engine's libraries", e.Name(), dir)
-	}
-	return nil
-}
-
-func checkLibrary(dir string, lib inference.Library) error {
-	got, err := digest.SHA256File(filepath.Join(dir, lib.Name))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return fault.New(fault.CodeRuntimeNotFound, "engine library %s isn't in %s", lib.Name, dir)
-	case err != nil:
-		return fmt.Errorf("digest engine library: %w", err)
-	case got != lib.SHA256:
-		return fault.New(fault.CodeRuntimeDigestMismatch, "engine library %s: got sha256 %s, want %s", lib.Name, got, lib.SHA256)
-	}
-	return nil
 }
 
 // Info implements inference.Engine.
@@ -174,6 +124,10 @@ func (e *Engine) Open(ctx context.Context, path string) (inference.Model, error)
 	handle, err := llama.ModelLoadFromFile(path, p)
 	if err != nil || handle == 0 {
 		return nil, fault.New(fault.CodeEngineLoadFailed, "load model %s failed%s", path, e.log.suffix())
+	}
+	if err := e.rest.wait(); err != nil {
+		llama.ModelFree(handle)
+		return nil, err
 	}
 	m := &Model{engine: e, handle: handle, vocab: llama.ModelGetVocab(handle)}
 	m.info = describe(handle, m.vocab)

@@ -55,6 +55,9 @@ func (d Dir) Imprints() string { return filepath.Join(string(d), "imprints") }
 // Python is the file in which the answer of a shim is remembered.
 func (d Dir) Python() string { return filepath.Join(string(d), "python.json") }
 
+// Processor is the file that remembers which of the engine's libraries suits the processor; it only saves time.
+func (d Dir) Processor() string { return filepath.Join(string(d), "processor.json") }
+
 // Receipts holds the records of what was decided and done.
 func (d Dir) Receipts() string { return filepath.Join(string(d), "receipts") }
 

@@ -59,6 +59,9 @@ func (h *hands) ask(ctx context.Context, l link, input string) (runner.Result, e
 	} else {
 		run, err := h.sub(ctx, l, input)
 		switch {
+		case fault.Is(err, fault.CodeInvalidArguments), fault.Is(err, fault.CodeContextFull): // of the input
+			h.runs = append(h.runs, nested{})
+			return h.failed(l, fault.From(err))
 		case err != nil:
 			h.fatal = err
 			return runner.Result{}, err
@@ -72,6 +75,11 @@ func (h *hands) ask(ctx context.Context, l link, input string) (runner.Result, e
 			why = fault.New(fault.CodeToolRaised, "agent %s: a tool failed", run.LastAgent)
 		}
 	}
+	return h.failed(l, why)
+}
+
+// failed is the result of a run that came to no answer.
+func (h *hands) failed(l link, why *fault.Error) (runner.Result, error) {
 	if !l.TellsFailures {
 		return runner.Result{}, why
 	}

@@ -96,8 +96,9 @@ func (t *Team) Replies() int { return t.replies }
 
 // Run takes a prompt to an answer of the agent, or of one that it hands over to; to a pending action; or to a refusal.
 //
-// Errors: those of chat.Open and Ask, which name the agent; invalid_arguments for a choice that it hasn't; imprint_prefix_mismatch where an imprint has learned other
-// instructions than the file's. What a limit ends isn't an error.
+// Errors: those of chat.Open and Ask, which name the agent; invalid_arguments for a choice that it hasn't;
+// imprint_prefix_mismatch where an imprint has learned other instructions than the file's. What a limit ends isn't an
+// error.
 func (t *Team) Run(ctx context.Context, a *Agent, prompt string) (*Run, error) {
 	if t.cfg.Choice != nil {
 		if err := (chat.Policy{Choice: *t.cfg.Choice}).Check(a.Set); err != nil {

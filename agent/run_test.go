@@ -449,3 +449,11 @@ func TestALimitOfTheInnerRunEndsTheOuter(t *testing.T) {
 		t.Errorf("the call is %+v", c.ToolCall)
 	}
 }
+
+func TestAnEmptyInputIsTheModelsMistake(t *testing.T) {
+	s := set(t, inspection(weatherTool()), []string{weather(), described("boss", has("agent_tools", asTool("weather")))},
+		fake.Replies(fake.Reply{When: "Plan", Say: call("ask_weather", `{"input":" "}`)}, fake.Reply{When: "the prompt is empty", Say: "I asked with an empty prompt."}))
+	if r := s.run("boss", "Plan"); trail(r) != "boss ask_weather:told (answer)" || r.FinalOutput != "I asked with an empty prompt." {
+		t.Errorf("got %s: %q", trail(r), r.FinalOutput)
+	}
+}

@@ -63,23 +63,30 @@ def measure(edge, rounds):
     print(f"learned {len(learned['agents'])} agents in {learned['total_ms'] / 1000:.1f} s with {learned['model']['name']}\n")
     ways = {"imprints": ["--with-imprints", learned["receipt_path"]], "without": []}
     times = {(way, prompt): [] for way in ways for prompt in REQUESTS}
-    answers = {}
+    answers, called = {}, {}
     for _ in range(rounds):
         for prompt in REQUESTS:
             for way, args in ways.items():
                 r = edge.run("run", file, "--prompt", prompt, *args)
                 times[way, prompt].append(r["total_ms"] - r["load_ms"])
-                answers[way, prompt] = r["final_output"]
+                answers[way, prompt], called[way, prompt] = r["final_output"], calls(r)
     return [{"request": prompt, **{way: {
-        "ms": statistics.median(times[way, prompt]), "all_ms": times[way, prompt], "answer": answers[way, prompt], "right": REQUESTS[prompt] in answers[way, prompt],
+        "ms": statistics.median(times[way, prompt]), "all_ms": times[way, prompt], "calls": called[way, prompt], "answer": answers[way, prompt], "right": REQUESTS[prompt] in answers[way, prompt],
     } for way in ways}} for prompt in REQUESTS]
 
 
+def calls(run):
+    """How many calls a run made, those of runs within it included."""
+    made = [call for step in run["steps"] for call in step["tool_calls"]]
+    return len(made) + sum(calls(call["run"]) for call in made if call.get("run"))
+
+
 def show(rows):
-    print("| request | with imprints | right | without | right | ratio |\n|---|---|---|---|---|---|")
+    print("| request | with imprints | right | calls | without | right | calls | ratio |\n|---|---|---|---|---|---|---|---|")
     for r in rows:
         one, other = r["imprints"], r["without"]
-        print(f"| {r['request']} | {one['ms']:.0f} ms | {'yes' if one['right'] else 'no'} | {other['ms']:.0f} ms | {'yes' if other['right'] else 'no'} | {other['ms'] / one['ms']:.1f} |")
+        cells = [f"{way['ms']:.0f} ms | {'yes' if way['right'] else 'no'} | {way['calls']}" for way in (one, other)]
+        print(f"| {r['request']} | {' | '.join(cells)} | {other['ms'] / one['ms']:.1f} |")
     ratios = [r["without"]["ms"] / r["imprints"]["ms"] for r in rows]
     print(f"\nmedian ratio {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f}); right with imprints "
           f"{sum(r['imprints']['right'] for r in rows)} of {len(rows)}, without {sum(r['without']['right'] for r in rows)}")

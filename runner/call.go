@@ -51,6 +51,8 @@ type Result struct {
 	// Sandbox is what the process found to be enforced, as canonical JSON; nil if it never said.
 	Sandbox     json.RawMessage
 	LoadedFiles []LoadedFile
+	// Network says that edge itself may have reached other machines for the call: a hosted tool that was allowed to.
+	Network bool
 	// Told is set where the tool failed and its failure function put the error into words for the model, which are the
 	// result.
 	Told *Told

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -102,7 +103,7 @@ func (l Load) report(cold one, results []one, took time.Duration) (*Report, erro
 	var all inference.Exchange
 	var failed error
 	for _, o := range results {
-		if o.err != nil && (failed == nil || fault.Is(failed, fault.CodeCancelled)) {
+		if o.err != nil && (failed == nil || errors.Is(failed, context.Canceled)) { // the others were only called off
 			failed = o.err
 		}
 		all = all.Add(o.x)

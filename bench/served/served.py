@@ -81,8 +81,8 @@ class Edge:
         self.program, self.tools, self.model, self.more = program, tools, model, list(more)
         self.env = dict(os.environ, EDGE_HOME=folder, EDGE_SERVE="off", **(env or {}))
 
-    def run(self, *args):
-        done = subprocess.run([self.program, "--json", "demo", *args, "--model", self.model, "--tools", self.tools, *self.more],
+    def run(self, *args, group="demo"):
+        done = subprocess.run([self.program, "--json", group, *args, "--model", self.model, "--tools", self.tools, *self.more],
                               env=self.env, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"edge {' '.join(args)}: {done.stdout}{done.stderr}")
@@ -93,6 +93,20 @@ class Edge:
 
     def chat(self, learned):
         return [self.run("chat", "--with-imprint", learned["artifact_path"], "--prompt", p) for p in PROMPTS]
+
+
+    def load(self, learned, clients):
+        return self.run("served", "--with-imprint", learned["artifact_path"], "--clients", str(clients), "--requests", "24", group="bench")["load"]
+
+
+LOAD = ["server", "requests at once", "requests", "prompt tokens held", "first token: median, 95th percentile", "first request, alone", "requests/s"]
+
+
+def load_row(name, r):
+    held = "not said" if r["hit_rate"] is None else f"{100 * r['hit_rate']:.1f} %"
+    first = r["first_token_ms"]
+    return [name, str(r["clients"]), str(r["requests"]), held, f"{first['median']:.0f} ms, {first['p95']:.0f} ms", f"{r['cold_first_token_ms']:.0f} ms",
+            f"{r['requests_per_second']:.2f}"]
 
 
 def calls(chats):
@@ -126,37 +140,42 @@ def ollama_server(program, gguf, work, use):
         return use(port)
 
 
+def middle(values):
+    return "–" if not values else "not said" if None in values else f"{statistics.median(values):.0f}"
+
+
 def row(name, result, base):
+    """One backend's line. A reply that edge ended isn't counted by every server, so only the others' counts are used."""
     chats = result["chats"]
-    served = [c for c in chats if c["server"]]
-    asked = [c for c in served if c["server"]["requests"]]
-    asked = [c for c in asked if not c["server"]["unfinished"]]  # a reply that edge ended wasn't counted by every server
-    cached = [c["server"]["cached_tokens"] for c in asked] if served else [c["usage"]["cached_tokens"] for c in chats]
-    prompt = [c["server"]["prompt_tokens"] for c in asked] if served else [c["usage"]["prompt_tokens"] for c in chats]
-    read = [c["server"]["prompt_ms"] for c in asked if c["server"]["prompt_ms"] is not None] if served else [c["timings"]["prefill_ms"] for c in chats]
+    if any(c["server"] for c in chats):
+        counted = [c["server"] for c in chats if c["server"] and c["server"]["requests"] and not c["server"]["unfinished"]]
+        prompt, cached = [x["prompt_tokens"] for x in counted], [x["cached_tokens"] for x in counted]
+    else:
+        prompt, cached = [c["usage"]["prompt_tokens"] for c in chats], [c["usage"]["cached_tokens"] for c in chats]
     learned = result["learned"]["evaluation"]["learned"]
     same = sum(a == b for a, b in zip(calls(chats), base))
-    ttft = [c["timings"]["ttft_ms"] for c in chats]
-    of = lambda values: "not said" if not values or None in values else f"{statistics.median(values):.0f}"  # noqa: E731
+    words = [c["timings"]["ttft_ms"] for c in chats[1:] if not c["tool_calls"]]
+    called = [c["timings"]["call_ms"] for c in chats if c["tool_calls"]]
     return [name, result["learned"]["kind"], f"{100 * learned['tool_choice']:.0f} % / {100 * learned['exact_call']:.0f} %", f"{same} of {len(PROMPTS)}",
-            f"{statistics.median(ttft):.0f} ms ({min(ttft):.0f}–{max(ttft):.0f})", of(prompt), of(cached), f"{read[0]:.0f} ms, then {of(read[1:])} ms"]
+            f"{chats[0]['timings']['ttft_ms']:.0f} ms", f"{middle(words)} ms", f"{middle(called)} ms", middle(prompt), middle(cached)]
 
 
-HEAD = ["backend", "imprint", "held-out requests: tool / exact call", "same calls as embedded", "first token or certain call, start included: median (all)", "prompt tokens", "of them cached", "reading the prompt: first chat, then (median)"]
+HEAD = ["backend", "imprint", "held-out requests: tool / exact call", "same calls as embedded", "first token of the first chat", "of later words", "call",
+        "prompt tokens", "of them cached"]
 
 
-def table(rows):
-    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(r) + " |" for r in rows]) + "\n"
 
 
-def put(path, text):
+def put(path, begin, text):
     with open(path) as f:
         page = f.read()
-    before, rest = page.split(BEGIN, 1)
+    before, rest = page.split(begin, 1)
     after = rest.split(END, 1)[1]
     with open(path, "w") as f:
-        f.write(before + BEGIN + "\n" + text + END + after)
+        f.write(before + begin + "\n" + text + END + after)
 
 
 def recorded(port, edge, sample_without_holdout):
@@ -223,12 +242,12 @@ def main():
             "llama-server, slot restored": example(on_llama, by_slot),
         }
         base = calls(results["embedded llama.cpp"]["chats"])
-        text = table([row(name, r, base) for name, r in results.items()])
+        text = table(HEAD, [row(name, r, base) for name, r in results.items()])
         print(text)
         for name, r in results.items():
             print(name, json.dumps(calls(r["chats"])), file=sys.stderr)
         if args.write:
-            put(os.path.join(ROOT, "docs", "backends.md"), text)
+            put(os.path.join(ROOT, "docs", "backends.md"), BEGIN, text)
         if args.record:
             for name, said in (
                 ("ollama", on_ollama(lambda port: recorded(port, by_ollama, short))),
@@ -237,6 +256,12 @@ def main():
                 with open(os.path.join(ROOT, "testdata", "served", name + ".json"), "w") as f:
                     json.dump(said, f, indent=1, ensure_ascii=False)
                     f.write("\n")
+        loads = table(LOAD, [
+            load_row(name, server(lambda port, n=clients: connect(port).load(results[name]["learned"], n)))
+            for name, server, connect in (("Ollama " + ollama.VERSION[1:], on_ollama, by_ollama), ("llama-server", on_llama, by_llama)) for clients in (1, 4)])
+        print(loads)
+        if args.write:
+            put(os.path.join(ROOT, "docs", "scale.md"), BEGIN, loads)
 
 
 if __name__ == "__main__":

@@ -229,3 +229,23 @@ func TestOnlyNamedPagesAreOpened(t *testing.T) {
 		t.Errorf("a site that wasn't named was asked: %q", asked)
 	}
 }
+
+// With the network, addresses of this machine that weren't named stay out of reach; and as root, where Chromium has no
+// sandbox, there is no network.
+func TestTheNetworkIsPublicAddressesOnly(t *testing.T) {
+	other := newServer(t, map[string]string{"/": "<title>Other</title>"})
+	env := environment(t)
+	env.AllowNetwork = true
+	tool := open(t, env, map[string]any{})
+	raw, err := tool.Call(context.Background(), json.RawMessage(`{"action":"open","url":"`+other.URL+`"}`))
+	if os.Geteuid() == 0 {
+		if !fault.Is(err, fault.CodeSandboxUnavailable) {
+			t.Errorf("got %v", err)
+		}
+	} else if err != nil || !strings.Contains(string(raw), "isn't a public address") {
+		t.Errorf("got %s, %v", raw, err)
+	}
+	if asked := other.asked(); len(asked) != 0 {
+		t.Errorf("asked: %q", asked)
+	}
+}

@@ -53,7 +53,7 @@ func (c counts) String() string {
 	return text
 }
 
-// entry is a file that was found. read gives its bytes, and its stamp if that can be trusted later.
+// entry is a file that was found, at rel below root.
 type entry struct {
 	name string // as results name it
 	root *os.Root
@@ -101,8 +101,9 @@ func scanOne(ctx context.Context, f folder, except string, c *counts, visit func
 	})
 }
 
-// look gives a file's stamp and whether it is too large; the file is opened, and nothing of it read.
-func (e entry) look() (file *os.File, at stamp.Stamp, known, large bool, err error) {
+// look opens a file and gives its stamp, whether that will tell later that the file hasn't changed, and whether the file
+// is too large. Nothing is read.
+func (e entry) look() (file *os.File, at stamp.Stamp, trusted, large bool, err error) {
 	file, err = e.root.Open(filepath.FromSlash(e.rel))
 	if err != nil {
 		return nil, at, false, false, err
@@ -115,7 +116,7 @@ func (e entry) look() (file *os.File, at stamp.Stamp, known, large bool, err err
 		file.Close()
 		return nil, at, false, false, err
 	}
-	at, known = stamp.Of(file, info)
+	at, known := stamp.Of(file, info)
 	return file, at, known && at.QuietSince(time.Now()), info.Size() > maxFileBytes, nil
 }
 

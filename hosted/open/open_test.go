@@ -17,6 +17,7 @@ func TestOpenPicksByKind(t *testing.T) {
 		`{"kind":"file_search","folders":["."],"max_num_results":3,"include_search_results":false}`,
 		`{"kind":"web_search","user_location":null,"search_context_size":"medium"}`,
 		`{"kind":"code_interpreter","allow_packages":true}`,
+		`{"kind":"computer","environment":"browser","width":1024,"height":768,"pages":".","sites":[],"start_url":"about:blank"}`,
 		`{"kind":"shell"}`,
 	} {
 		tool, err := open.Open(context.Background(), env, "t", json.RawMessage(config))

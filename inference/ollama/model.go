@@ -94,7 +94,9 @@ func (m *model) identity(show *api.ShowResponse) (served.Identity, error) {
 	if id.SHA256, err = digest.ParseSHA256(strings.TrimPrefix(sum, "sha256:")); err != nil {
 		return id, fault.New(fault.CodeServedReply, "%s: the digest of %s: %w", m.base.Host, m.name, err)
 	}
-	id.TemplateSHA256 = digest.SHA256Of([]byte(strings.Join([]string{show.Template, show.System, show.Parameters, show.Renderer, show.Parser}, "\x00")))
+	parameters := strings.Split(show.Parameters, "\n") // the server lists them in another order each time
+	slices.Sort(parameters)
+	id.TemplateSHA256 = digest.SHA256Of([]byte(strings.Join([]string{show.Template, show.System, strings.Join(parameters, "\n"), show.Renderer, show.Parser}, "\x00")))
 	return id, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"edge/inference/enginetest"
 	"edge/inference/ollama"
 	"edge/inference/served"
+	"edge/internal/digest"
 	"edge/internal/fault"
 )
 
@@ -100,6 +101,12 @@ func TestIdentity(t *testing.T) {
 		if got := id(change); got.TemplateSHA256 == first.TemplateSHA256 || got.SHA256 != first.SHA256 {
 			t.Errorf("another %s: %+v", name, got)
 		}
+	}
+	ordered := func(order string) digest.SHA256 {
+		return id(func(f *fake) { f.show["parameters"] = order }).TemplateSHA256
+	}
+	if ordered("stop \"a\"\ntemperature 0\nstop \"b\"") != ordered("temperature 0\nstop \"b\"\nstop \"a\"") {
+		t.Error("the order in which the server lists parameters counts")
 	}
 	swapped := id(func(f *fake) {
 		f.show["modelfile"] = strings.ReplaceAll(f.show["modelfile"].(string), weights, other)

@@ -147,7 +147,7 @@ func Rows() []Row {
 		{CodeUnsupportedPermission, Usage, "a permission other than read_local was declared", "leave permissions out, or use [\"read_local\"]"},
 		{CodeUnsupportedFunction, Usage, "the decorated object isn't a plain function that can be called once", "decorate an ordinary or async function at the top level of the file"},
 		{CodeToolsFileImportFailed, Usage, "the tools file raised while it was imported", "run the file with python3 and mend what it reports"},
-		{CodeNoToolsFound, Usage, "the file holds no @edge_tool function, or the selection matches none", "decorate a function with @edge_tool, or widen the selection"},
+		{CodeNoToolsFound, Usage, "the file holds no tool, or the selection matches none", "decorate a function with @edge_tool or @function_tool, or widen the selection"},
 		{CodeUnsupportedSchema, Usage, "a schema can't be enforced while decoding", "simplify the named parameter"},
 		{CodeToolContractNotInPrefix, Usage, "the model's chat template doesn't carry the tool contract into the prefix", "use a model whose template keeps the system text"},
 		{CodePathNotWritable, Usage, "a file or folder can't be written or read with the user's rights", "choose another path, or mend its permissions"},

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def find_agents(namespace: dict[str, Any]) -> list[Agent]:
-    """Every agent once, each before those that it refers to. Nothing is imported: who has agents has imported them."""
+    """Every agent once, those of variables first. Nothing is imported: who has agents has imported them."""
     if "edgestudio.agents.agent" not in sys.modules:
         return []
     from edgestudio.agents.agent import Agent

@@ -36,9 +36,8 @@ def exist(proof: str) -> None:
 
 
 def source_of(where: str) -> str:
-    """The source of tests/agents/test_agents_WHERE.py, or of the Go package WHERE's tests."""
-    python = FOLDER / f"test_agents_{where}.py"
-    files = [python] if python.exists() else sorted((REPOSITORY / where).glob("*_test.go"))
+    """The source of tests/agents/test_agents_WHERE.py and of the Go package WHERE's tests."""
+    files = [*FOLDER.glob(f"test_agents_{where.replace('/', '_')}.py"), *sorted((REPOSITORY / where).glob("*_test.go"))]
     assert files, f"no tests of {where}"
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 

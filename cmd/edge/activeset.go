@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"path/filepath"
+	"slices"
 
 	"edge/chat"
 	"edge/facts"

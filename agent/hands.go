@@ -49,6 +49,14 @@ func (h *hands) Call(ctx context.Context, req runner.CallRequest) (runner.Result
 	return out, err
 }
 
+// Check implements chat.Checker: what runs the file's tools may know more of a call than its schema does.
+func (h *hands) Check(call tools.Call) error {
+	if c, ok := h.cfg.Runner.(chat.Checker); ok {
+		return c.Check(call)
+	}
+	return nil
+}
+
 // ask has another agent run. What it can't answer is told to the model, or ends this run, as the file says; what isn't
 // its doing (the engine, a refused imprint) ends this run in any case.
 func (h *hands) ask(ctx context.Context, l link, input string) (runner.Result, error) {

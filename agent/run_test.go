@@ -256,6 +256,28 @@ func TestACommitCallOfASubAgentEndsTheRun(t *testing.T) {
 	}
 }
 
+// picky is a runner that judges calls beyond their schema.
+type picky struct{ *stage }
+
+func (p picky) Check(call tools.Call) error {
+	if strings.Contains(string(call.Arguments), "Rоme") { // with a Cyrillic о
+		return fault.New(fault.CodeInvalidToolArgs, "tool %s: that isn't Rome", call.ToolName)
+	}
+	return nil
+}
+
+func TestACommitCallIsJudgedBeforeItWaits(t *testing.T) {
+	order := weatherTool()
+	order.Name, order.ExecutionLevel, order.ReturnDirect = "order_umbrella", tools.Commit, true
+	order.OutputSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"ok":{"type":"boolean"}}}`)
+	s := set(t, inspection(order), []string{described("shop", `"tools":["order_umbrella"]`)},
+		fake.Replies(fake.Reply{When: "umbrella", Say: call("order_umbrella", `{"city":"Rоme"}`)}))
+	s.cfg.Runner = picky{s}
+	if r := s.run("shop", "an umbrella"); r.PendingAction != nil || len(s.calls) != 0 || r.FinishReason != chat.FinishToolFailed {
+		t.Errorf("got %s, pending %+v", trail(r), r.PendingAction)
+	}
+}
+
 func TestAFailedSubAgent(t *testing.T) {
 	closes := strings.Replace(asTool("weather"), `"tells_failures":true`, `"tells_failures":false`, 1)
 	for name, c := range map[string]struct{ link, trail, says string }{

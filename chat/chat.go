@@ -76,6 +76,7 @@ type ImprintReport struct {
 	Tokens    int     `json:"tokens"`
 	Restored  bool    `json:"restored"` // a computed state was restored
 	VerifyMS  float64 `json:"verify_ms"`
+	WaitedMS  float64 `json:"waited_ms"` // of it, what nothing else went on beside
 	RestoreMS float64 `json:"restore_ms"`
 	BytesRead int64   `json:"bytes_read"`
 }
@@ -228,7 +229,7 @@ func (c *Chat) begin(ctx context.Context, room int) (err error) {
 	c.restored = true
 	c.report = ImprintReport{
 		ID: c.verified.ID().String(), Kind: c.verified.Header().Kind(), Tokens: done.Tokens,
-		VerifyMS: trail.VerifyMS(), RestoreMS: milliseconds(done.Duration), BytesRead: trail.BytesRead,
+		VerifyMS: trail.VerifyMS(), WaitedMS: milliseconds(trail.Waited), RestoreMS: milliseconds(done.Duration), BytesRead: trail.BytesRead,
 	}
 	c.report.Restored = c.report.Kind == imprint.KindState
 	return nil

@@ -38,6 +38,7 @@ func (u *Unverified) Verify(ctx context.Context, live Identity) (*Verified, erro
 	if err != nil {
 		return nil, u.refusal(err)
 	}
+	u.trail.Waited = u.trail.Identity + u.trail.Digest
 	if u.early != nil {
 		u.trail.Digest = max(u.trail.Digest, u.early.took) // what it took, also where nobody had to wait for it
 	}

@@ -53,6 +53,8 @@ type Trail struct {
 	BytesRead int64
 	// Identity and Digest are how long steps 4 and 5 took.
 	Identity, Digest time.Duration
+	// Waited is how long Verify held its caller up with the two: less, where Ahead had read before.
+	Waited time.Duration
 }
 
 // VerifyMS is how long identity and digests took together, in milliseconds.

@@ -60,7 +60,7 @@ class Edge:
             "--prompt", self.work["question"], "--max-tokens", "1", *tools,
         )
         out = {
-            "first_ms": now() - start, "own_first_ms": chat["timings"]["ttft_ms"], "restore_ms": chat["imprint"]["verify_ms"] + chat["imprint"]["restore_ms"],
+            "first_ms": now() - start, "own_first_ms": chat["timings"]["ttft_ms"], "restore_ms": chat["imprint"]["waited_ms"] + chat["imprint"]["restore_ms"],
             "restored": chat["usage"]["cached_tokens"], "decoded": chat["usage"]["prefilled_tokens"], "calls": [],
         }
         if self.work["requests"]:

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"edge/chat"
 	"edge/imprint"
 	"edge/inference"
@@ -174,8 +176,8 @@ func TestNothingOfAChatIsInTheNext(t *testing.T) {
 		if strings.Contains(last(), pin) {
 			t.Errorf("round %d: the next chat's session holds the PIN: %q", round, last())
 		}
-		if round > 0 && turn.Usage != usage {
-			t.Errorf("round %d: usage %+v, before it was %+v", round, turn.Usage, usage)
+		if diff := cmp.Diff(usage, turn.Usage); round > 0 && diff != "" {
+			t.Errorf("round %d: usage differs from before: %s", round, diff)
 		}
 		usage = turn.Usage
 		end()

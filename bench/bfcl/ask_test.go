@@ -51,7 +51,7 @@ func said(a answered) map[string]string {
 
 func TestAskAll(t *testing.T) {
 	open := feeRow("open", "fee of 7?", "7")
-	open.Functions = append(open.Functions, function{"bag", "", json.RawMessage(`{"type":"dict","properties":{"x":{"type":"any"}}}`)})
+	open.Functions = append(open.Functions, function{"bag", "", json.RawMessage(`{"type":"dict","properties":{"x":{"type":"dict"}}}`)})
 	alone := orderRow("alone", "order A1?", "A1")
 	alone.Functions = alone.Functions[1:]
 	alone.System = "You run a shop."

@@ -89,7 +89,9 @@ func (a *Agent) Leads(tool string) (kind, to string) {
 // Errors: those of tools.Freeze, which name the agent; no_agents_found, invalid_agent, unknown_agent, agent_cycle.
 func Load(in tools.Inspection) (*File, error) {
 	f := &File{Path: in.Path, in: in}
-	if err := f.checkTools(); err != nil {
+	if err := f.checkTools(); fault.Is(err, fault.CodeNoToolsFound) {
+		return nil, fault.New(fault.CodeNoAgentsFound, "%s holds no agent", in.Path) // tools alone wouldn't do
+	} else if err != nil {
 		return nil, err
 	}
 	var list []description
@@ -111,7 +113,11 @@ func Load(in tools.Inspection) (*File, error) {
 		a := &Agent{description: d}
 		f.agents = append(f.agents, a)
 		if err := f.freeze(a); err != nil {
-			return nil, named(a.Name, err)
+			err := named(a.Name, err)
+			if err.Code == fault.CodeActiveToolLimitExceeded {
+				err.WithHint("divide them among agents that it has as tools, or hands over to")
+			}
+			return nil, err
 		}
 		if err := a.policy().Check(a.Set); err != nil {
 			return nil, fault.New(fault.CodeInvalidAgent, "agent %s: %w", a.Name, err)
@@ -214,7 +220,7 @@ func names(agents []*Agent) string {
 }
 
 // named says in an error whose it is. A copy is changed: the error may be kept elsewhere.
-func named(agent string, err error) error {
+func named(agent string, err error) *fault.Error {
 	e := *fault.From(err)
 	e.Message, e.Err = "agent "+agent+": "+e.Message, err
 	return &e

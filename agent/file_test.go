@@ -69,6 +69,8 @@ func TestEachAgentHasItsOwnTools(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	bad := weatherTool()
 	bad.Name = "get weather"
+	nothing := inspection()
+	nothing.Problems = []fault.Problem{{Code: fault.CodeNoToolsFound, Message: "no function of the file has @function_tool"}}
 	for name, c := range map[string]struct {
 		in     tools.Inspection
 		agents []string
@@ -76,6 +78,7 @@ func TestLoadRefuses(t *testing.T) {
 		says   string
 	}{
 		"no agents":       {inspection(weatherTool()), nil, fault.CodeNoAgentsFound, "holds no agent"},
+		"nothing":         {nothing, nil, fault.CodeNoAgentsFound, "holds no agent"},
 		"the same name":   {inspection(), []string{described("a", ""), described("a", "")}, fault.CodeInvalidAgent, `two agents called "a"`},
 		"its own problem": {inspection(), []string{described("a", `"problems":["a tool is a dict"]`)}, fault.CodeInvalidAgent, `agent "a": a tool is a dict`},
 		"no such tool":    {inspection(), []string{described("a", `"tools":["gone"]`)}, fault.CodeInvalidAgent, `agent a: the file has no tool "gone"`},
@@ -86,6 +89,7 @@ func TestLoadRefuses(t *testing.T) {
 			fault.CodeAgentCycle, "circle: a → b → c → a"},
 		"a choice of none":     {inspection(), []string{described("a", `"settings":{"tool_choice":"required","temperature":null,"max_tokens":null}`)}, fault.CodeInvalidAgent, "agent a: the tool choice is required, and there are no tools"},
 		"a stop that isn't it": {inspection(weatherTool()), []string{described("a", `"tools":["get_weather"],"tool_use_behavior":{"kind":"stop_at_tools","names":["get_wind"]}`)}, fault.CodeInvalidAgent, `"get_wind", which is no active tool`},
+		"a stop of none":       {inspection(), []string{described("a", `"tool_use_behavior":{"kind":"stop_at_tools","names":["get_wind"]}`)}, fault.CodeInvalidAgent, `can't stop at "get_wind": there are no tools`},
 		"too many": {inspection(), []string{described("a", has("handoffs", handover("b"), handover("c"), handover("d"), handover("e"), handover("f"), handover("g"), handover("h"), handover("i"), handover("j")))},
 			fault.CodeActiveToolLimitExceeded, "agent a: 9 tools"},
 	} {
@@ -94,6 +98,9 @@ func TestLoadRefuses(t *testing.T) {
 			_, err := agent.Load(c.in)
 			if !fault.Is(err, c.code) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %s with %q", err, c.code, c.says)
+			}
+			if hint := fault.From(err).NextStep(); strings.Contains(hint, "--tool") {
+				t.Errorf("%q: edge agent has no such flag", hint)
 			}
 		})
 	}

@@ -167,8 +167,10 @@ func (p pending) Create(b tools.Binding) (tools.Offer, error) {
 	if err != nil {
 		return tools.Offer{}, err
 	}
-	if b, err = set.Bind(b.Call()); err != nil {
+	alone, err := set.Bind(b.Call())
+	if err != nil {
 		return tools.Offer{}, err
 	}
-	return p.Pending.Create(b)
+	alone.Context = b.Context
+	return p.Pending.Create(alone)
 }

@@ -229,6 +229,7 @@ func TestACommitCallOfASubAgentEndsTheRun(t *testing.T) {
 		fake.Replies(fake.Reply{When: "I need an umbrella", Say: call("ask_middle", `{"input":"umbrella please"}`)},
 			fake.Reply{When: "umbrella please", Say: call("ask_shop", `{"input":"one for Rome"}`)},
 			fake.Reply{When: "one for Rome", Say: call("order_umbrella", `{"city":"Rome"}`)}))
+	s.cfg.Context = json.RawMessage(`{"user":12345678901234567890}`)
 	r := s.run("boss", "I need an umbrella")
 	if got, want := trail(r), "boss ask_middle:pending[middle ask_shop:pending[shop order_umbrella:pending (pending_confirmation)] (pending_confirmation)] (pending_confirmation)"; got != want {
 		t.Fatalf("got %s, want %s", got, want)
@@ -253,6 +254,9 @@ func TestACommitCallOfASubAgentEndsTheRun(t *testing.T) {
 	}
 	if err := checked.Binding().Against(again); err != nil {
 		t.Error(err)
+	}
+	if got := checked.Binding().Context; got != string(s.cfg.Context) {
+		t.Errorf("the context that waits is %q", got)
 	}
 }
 

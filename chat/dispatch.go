@@ -152,6 +152,9 @@ func (d *Dispatcher) offer(call tools.Call) (*PendingAction, error) {
 	if err != nil {
 		return nil, err
 	}
+	if given := string(d.Context); given != "null" {
+		binding.Context = given
+	}
 	o, err := d.Pending.Create(binding)
 	if err != nil {
 		return nil, err

@@ -59,6 +59,9 @@ func (p Policy) Check(set *tools.ActiveSet) error {
 	}
 	for _, name := range p.StopAt {
 		if !slices.Contains(names, name) {
+			if len(names) == 0 {
+				return fault.New(fault.CodeInvalidArguments, "a turn can't stop at %q: there are no tools", name)
+			}
 			return fault.New(fault.CodeInvalidArguments, "a turn can't stop at %q, which is no active tool; the active tools are %s", name, strings.Join(names, ", "))
 		}
 	}

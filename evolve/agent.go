@@ -224,7 +224,7 @@ func (t *attempt) one(ctx context.Context, c Call) (string, error) {
 
 func (t *attempt) finish() {
 	t.run.Trajectory = append(t.run.Trajectory, t.session.trajectory...)
-	t.run.Reused = t.run.Direct || reused(t.run.Trajectory)
+	t.run.Reused = t.run.Direct || t.session.reused()
 	t.run.Made = t.session.made
 	for _, r := range t.session.made {
 		t.run.Created = append(t.run.Created, r.Name)

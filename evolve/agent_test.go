@@ -57,6 +57,11 @@ func TestMakesAToolAndUsesItAgain(t *testing.T) {
 	if r := g.record("days_between"); r.Uses != 2 || len(r.Examples) != 2 || r.Examples[1].Request != "How many days from 2021-01-01 to 2021-12-31?" {
 		t.Errorf("got %+v", r)
 	}
+	for _, call := range []turn{calls("hours_between", "{}"), calls("days_between", `{"start":"x","end":"y"}`)} {
+		if failed, _ := g.play("How many hours?", calls("search_tools", "{}"), call, says("24.")); failed.Reused {
+			t.Errorf("a tool that gave no result counts as reused: %+v", failed)
+		}
+	}
 }
 
 func TestGuards(t *testing.T) {

@@ -120,9 +120,18 @@ func parseRecord(raw []byte, name string) (r Record, err error) {
 	if err := canon.Unmarshal(raw, &r); err != nil {
 		return r, err
 	}
-	// Indented for people's sake, canonical for the digests'.
-	if r.Parameters, err = canon.Transform(r.Parameters); err != nil {
-		return r, err
+	// Indented for people's sake, canonical for the digests' and for comparing.
+	compact := []*json.RawMessage{&r.Parameters}
+	for i := range r.Tests {
+		compact = append(compact, &r.Tests[i].Arguments)
+	}
+	for i := range r.Examples {
+		compact = append(compact, &r.Examples[i].Arguments)
+	}
+	for _, raw := range compact {
+		if *raw, err = canon.Transform(*raw); err != nil {
+			return r, err
+		}
 	}
 	if r.Name != name {
 		return r, fmt.Errorf("its name is %q, and its file's %q", clip(r.Name, 60), clip(name, 60))

@@ -46,6 +46,14 @@ func TestReplacing(t *testing.T) {
 	if now := g.record("days_between"); !out.Replaced || now.SourceSHA256 == first.SourceSHA256 || len(now.Tests) != 2 || now.Uses != 1 {
 		t.Errorf("got %+v: %+v", out, now)
 	}
+	for _, code := range []string{daysCode, betterCode} { // the same test again stays one test
+		if out := g.put("days_between", code, daysArgs); !out.Replaced {
+			t.Errorf("got %+v", out)
+		}
+	}
+	if now := g.record("days_between"); len(now.Tests) != 2 {
+		t.Errorf("got %d tests, want 2: %+v", len(now.Tests), now.Tests)
+	}
 	if out := g.put("Days_Between", daysCode, daysArgs); out.Success {
 		t.Error("names that differ in case only were both kept")
 	}

@@ -246,9 +246,9 @@ func (s *session) offers(ctx context.Context) ([]Offer, error) {
 	return list, nil
 }
 
-// reused reports whether a task was solved with the library alone: it was searched, a tool of it called, and neither the
-// web nor create_tool.
-func reused(trajectory []string) bool {
-	return slices.Contains(trajectory, SearchTools) && !slices.Contains(trajectory, WebSearch) && !slices.Contains(trajectory, CreateTool) &&
-		slices.ContainsFunc(trajectory, func(name string) bool { return !isMeta(name) })
+// reused reports whether a task was solved with the library alone: it was searched, a tool of it gave a result, and neither
+// the web nor create_tool was called.
+func (s *session) reused() bool {
+	return slices.Contains(s.trajectory, SearchTools) && !slices.Contains(s.trajectory, WebSearch) && !slices.Contains(s.trajectory, CreateTool) &&
+		slices.ContainsFunc(s.used, func(u use) bool { return u.success })
 }

@@ -38,9 +38,16 @@ func (r *Runner) Decide(ctx context.Context, req DecideRequest) (Decision, error
 	if results == nil {
 		results = []Output{}
 	}
-	ran, err := r.exchange(ctx, "agent "+req.Agent, r.levelFor(false), request{
+	what := "the function that gives its instructions"
+	if len(results) > 0 {
+		what = "the function given as tool_use_behavior"
+	}
+	ran, err := r.exchange(ctx, what, r.levelFor(false), request{
 		Op: opDecide, Path: req.Path, SourceSHA256: &req.SourceSHA256, Agent: req.Agent, Results: &results, Context: req.Context,
 	})
+	if fault.Is(err, fault.CodeToolRaised) {
+		return Decision{}, fault.From(err).WithHint("mend it: standard error has its traceback")
+	}
 	if err != nil {
 		return Decision{}, fault.From(err)
 	}

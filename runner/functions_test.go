@@ -158,7 +158,8 @@ boss = Agent(name="boss", instructions=lambda context, agent: f"Help {context.co
 		t.Errorf("got %+v, %v", d, err)
 	}
 	for agent, output := range map[string]string{"boss": "raise", "nobody": "x"} {
-		if _, err := ask(agent, output); code(err) != fault.CodeToolRaised || strings.Contains(err.Error(), "secret") {
+		_, err := ask(agent, output)
+		if code(err) != fault.CodeToolRaised || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "tool_use_behavior raised") {
 			t.Errorf("%s, %s: got %v", agent, output, err)
 		}
 	}

@@ -30,6 +30,9 @@ type Binding struct {
 	ExecutionLevel   ExecutionLevel  `json:"execution_level"`
 	Arguments        json.RawMessage `json:"arguments"`
 	ArgsSHA256       digest.SHA256   `json:"args_sha256"`
+	// Context is the JSON text of what the tool gets as its context's value, "" for null. It is kept as text, as Python
+	// reads it: its numbers may be any.
+	Context string `json:"context,omitempty"`
 }
 
 // Bind validates c and binds it to the set.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +99,7 @@ func (a *app) agentLearn(ctx context.Context, f agentLearnFlags, record *record)
 			return err
 		}
 	}
+	a.noteSamplesOfNobody(f.samples, file)
 	w, err := a.load(ctx, f.engineFlags)
 	if err != nil {
 		return err
@@ -148,6 +151,17 @@ func sampleOf(folder string, one *agent.Agent, system *string) (*learn.Sample, e
 		s.Profile.System = *system
 	}
 	return s, nil
+}
+
+// noteSamplesOfNobody says which sample files no agent learns from: most often a name was mistyped.
+func (a *app) noteSamplesOfNobody(folder string, file *agent.File) {
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		name, isSample := strings.CutSuffix(entry.Name(), ".json")
+		if isSample && !slices.ContainsFunc(file.Agents(), func(one *agent.Agent) bool { return one.Name == name }) {
+			a.notify(fmt.Sprintf("note: %s isn't used: the file has no agent called %q", plain(filepath.Join(folder, entry.Name())), name))
+		}
+	}
 }
 
 func (a *app) learnAgent(ctx context.Context, w learn.World, store *imprint.Store, one *agent.Agent, sample *learn.Sample) (learnedAgent, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -72,9 +73,14 @@ func (f *agentFlags) check() error {
 	case f.prompt == "":
 		return fault.New(fault.CodeInvalidArguments, "--prompt is missing")
 	case f.maxTurns < 1:
-		return fault.New(fault.CodeInvalidArguments, "--max-turns %d is out of range", f.maxTurns)
-	case !json.Valid([]byte(f.context)):
-		return fault.New(fault.CodeInvalidArguments, "--context isn't JSON: %s", tools.EscapeForDisplay(f.context))
+		return fault.New(fault.CodeInvalidArguments, "--max-turns %d is out of range: it takes one at least", f.maxTurns)
+	}
+	return checkContext(f.context)
+}
+
+func checkContext(text string) error {
+	if !json.Valid([]byte(text)) || !utf8.ValidString(text) {
+		return fault.New(fault.CodeInvalidArguments, "--context isn't JSON: %s", tools.EscapeForDisplay(text))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func (a *app) confirm(ctx context.Context, path, token string, network func() bo
 	if err != nil {
 		return err
 	}
-	d := &chat.Dispatcher{Set: set, Runner: active.run, Pending: store}
+	d := &chat.Dispatcher{Set: set, Runner: active.run, Pending: store, Context: json.RawMessage(binding.Context)}
 	out := chat.ToolCall{
 		ToolName: binding.ToolName, Arguments: binding.Arguments, ArgsSHA256: binding.ArgsSHA256,
 		ExecutionLevel: binding.ExecutionLevel, ToolSchemaSHA256: binding.ToolSchemaSHA256, ReturnDirect: true,

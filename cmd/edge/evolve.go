@@ -98,6 +98,9 @@ func (f *evolveFlags) check() error {
 	if f.imprint != "" && f.remote() {
 		return fault.New(fault.CodeInvalidArguments, "--with-imprint is for a model that runs here, and --model is %s", f.model)
 	}
+	if f.imprint != "" && f.fresh {
+		return fault.New(fault.CodeInvalidArguments, "--fresh would empty the library that --with-imprint needs")
+	}
 	return checkOut(f.output)
 }
 
@@ -115,18 +118,18 @@ func (a *app) evolve(ctx context.Context, f evolveFlags) error {
 		return err
 	}
 	defer g.close()
-	if f.fresh {
+	cfg, closer, err := a.evolveConfig(ctx, f, g)
+	if err != nil {
+		return err
+	}
+	defer closer()
+	if f.fresh { // last: a run that can't begin empties nothing
 		n, err := g.library.Clear(ctx)
 		if err != nil {
 			return stateError(err)
 		}
 		a.notify(fmt.Sprintf("--fresh: the library was emptied (%d tools)", n))
 	}
-	cfg, closer, err := a.evolveConfig(ctx, f, g)
-	if err != nil {
-		return err
-	}
-	defer closer()
 	tasks := f.tasks
 	if len(tasks) == 0 {
 		tasks = defaultTasks()

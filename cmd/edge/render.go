@@ -76,6 +76,9 @@ func (a *app) fail(err error) int {
 	}
 	fmt.Fprintf(a.err, "edge: %s [%s]\n", e.Message, e.Code)
 	for _, p := range e.Problems[min(1, len(e.Problems)):] {
+		if strings.Contains(e.Message, p.Message) {
+			continue // some messages hold several
+		}
 		fmt.Fprintf(a.err, "      %s\n", problemLine(p))
 	}
 	for _, m := range e.Mismatches {

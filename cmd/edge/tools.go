@@ -140,24 +140,28 @@ type callResult struct {
 
 func (a *app) callCommand() *cobra.Command {
 	var f toolFlags
-	var arguments string
+	var arguments, given string
 	c := &cobra.Command{
 		Use: "call FILE NAME", Short: "Run one call by hand, exactly as a chat would", Args: cobra.ExactArgs(2),
 		Example: `  edge tools call tools.py calculate_fee --args '{"amount": 250}'`,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.file = args[0]
 			return a.recorded(c.Context(), "tool_call", func(record *record) error {
-				return a.call(c.Context(), &f, args[1], arguments, record)
+				return a.call(c.Context(), &f, args[1], arguments, given, record)
 			})
 		},
 	}
 	f.registerSelection(c)
 	c.Flags().StringVar(&arguments, "args", "{}", "the arguments, a JSON object")
+	c.Flags().StringVar(&given, "context", "null", "what a function tool gets as its context, JSON")
 	return c
 }
 
-func (a *app) call(ctx context.Context, f *toolFlags, name, arguments string, record *record) error {
+func (a *app) call(ctx context.Context, f *toolFlags, name, arguments, given string, record *record) error {
 	if err := f.check(); err != nil {
+		return err
+	}
+	if err := checkContext(given); err != nil {
 		return err
 	}
 	// By hand one tool is named, so a file of more than eight needs no further selection.
@@ -191,7 +195,7 @@ func (a *app) call(ctx context.Context, f *toolFlags, name, arguments string, re
 	if err != nil {
 		return err
 	}
-	d := &chat.Dispatcher{Set: set, Runner: active.run, Pending: pending}
+	d := &chat.Dispatcher{Set: set, Runner: active.run, Pending: pending, Context: json.RawMessage(given)}
 	out, action, err := d.Dispatch(ctx, call)
 	record.set("tool_calls", []any{callRecord(out)})
 	if err != nil {
@@ -234,6 +238,9 @@ func (a *app) finishCall(out chat.ToolCall, action *chat.PendingAction, record *
 			a.say("  before %s", action.ExpiresAt)
 		} else {
 			a.say("%s", out.Result)
+			if out.Told != nil {
+				a.notify("  told     " + plain(out.Told.Kind) + ": the tool failed, and a model would read these words")
+			}
 		}
 		a.notify("  receipt  " + result.ReceiptPath)
 	})

@@ -152,10 +152,18 @@ func (p *Planner) ask(ctx context.Context, body []byte) (reply evolve.Reply, aga
 		return reply, false, fmt.Errorf("the reply is larger than %d bytes", maxReplyBytes)
 	case resp.StatusCode != http.StatusOK:
 		busy := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500
-		return reply, busy, fmt.Errorf("the server answered %s: %s", resp.Status, excerpt(raw))
+		return reply, busy, fmt.Errorf("the server answered %s: %s", resp.Status, excerpt(p.keyless(raw)))
 	}
 	reply, err = parse(raw)
 	return reply, false, err
+}
+
+// keyless is a server's words without the key: some repeat the one that they refuse.
+func (p *Planner) keyless(raw []byte) []byte {
+	if p.cfg.Key == "" {
+		return raw
+	}
+	return bytes.ReplaceAll(raw, []byte(p.cfg.Key), []byte("…"))
 }
 
 func excerpt(raw []byte) string {

@@ -115,6 +115,16 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+func TestTheKeyIsNotRepeated(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, strings.Repeat(" ", 280)+r.Header.Get("Authorization"), http.StatusUnauthorized)
+	})
+	_, err := ask(t, remote.Config{URL: url, Key: "secret-of-the-user"})
+	if !fault.Is(err, fault.CodePlannerFailed) || !strings.Contains(err.Error(), "Bearer") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOnlyThisMachine(t *testing.T) {
 	for _, url := range []string{"http://192.0.2.1:8080", "https://example.org/v1", "http://[2001:db8::1]/", "http://localhost.example.org", "http://127.0.0.1.example.org"} {
 		if _, err := remote.New(remote.Config{URL: url, Model: "m"}); !fault.Is(err, fault.CodeNetworkNotAllowed) {

@@ -143,7 +143,7 @@ func Rows() []Row {
 		{CodeInvalidExecutionLevel, Usage, "execution_level isn't read, prepare or commit", "use one of read, prepare, commit"},
 		{CodeInvalidToolMetadata, Usage, "an argument of @edge_tool has the wrong type", "see docs/tools.md"},
 		{CodeInvalidSampleFile, Usage, "the sample file doesn't follow edge.learn_sample/v1", "mend the named entry; docs/sample-file.md has the shape"},
-		{CodeInvalidToolName, Usage, "a tool's name doesn't match [A-Za-z_][A-Za-z0-9_]{0,63}", "choose such a name with @edge_tool(name=…)"},
+		{CodeInvalidToolName, Usage, "a tool's name doesn't match [A-Za-z_][A-Za-z0-9_]{0,63}", "choose such a name with @edge_tool(name=…) or @function_tool(name_override=…)"},
 		{CodeUnsupportedPermission, Usage, "a permission other than read_local was declared", "leave permissions out, or use [\"read_local\"]"},
 		{CodeUnsupportedFunction, Usage, "the decorated object isn't a plain function that can be called once", "decorate an ordinary or async function at the top level of the file"},
 		{CodeToolsFileImportFailed, Usage, "the tools file raised while it was imported", "run the file with python3 and mend what it reports"},

@@ -58,7 +58,7 @@ def _describe(agent: Agent, namespace: dict[str, Any]) -> dict[str, Any]:
     for tool in agent.tools:
         name = _name(tool)
         if name is None:
-            problems.append(f"a tool is a {type(tool).__name__}: function tools, hosted tools, functions with @edge_tool and agents as tools can be used")
+            problems.append(f"a tool is {_what(tool)}: function tools, hosted tools, functions with @edge_tool and agents as tools can be used")
         elif not is_agent_tool(tool):
             names.append(name)
     problems += [f"its model settings: {name} is {value!r}" for name, value, fits in (
@@ -71,7 +71,8 @@ def _describe(agent: Agent, namespace: dict[str, Any]) -> dict[str, Any]:
             problems.append(f"a handoff is a {type(entry).__name__}: agents and handoff(…) can be used")
     return {
         "name": agent.name,
-        "variable": next((name for name, value in namespace.items() if value is agent), ""),
+        # Of several variables the one that says which agent begins counts.
+        "variable": "agent" if namespace.get("agent") is agent else next((name for name, value in namespace.items() if value is agent), ""),
         "instructions": agent.instructions if isinstance(agent.instructions, str) else None,
         "dynamic": callable(agent.instructions),
         "handoff_description": agent.handoff_description,
@@ -122,6 +123,12 @@ def _name(tool: Any) -> str | None:
         return metadata.name if metadata.name is not None else getattr(metadata.function, "__name__", "")
     name = getattr(tool, "name", None)
     return name if isinstance(name, str) and (hasattr(tool, "on_invoke_tool") or hasattr(tool, "hosted_config")) else None
+
+
+def _what(value: Any) -> str:
+    """A value in a message: most often a function whose decorator was forgotten, or an agent without as_tool."""
+    name = getattr(value, "__name__", None) or getattr(value, "name", None)
+    return f"a {type(value).__name__}" + (f" ({name})" if isinstance(name, str) else "")
 
 
 def _behaviour(behaviour: Any) -> dict[str, Any]:

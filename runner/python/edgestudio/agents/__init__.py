@@ -32,6 +32,7 @@ from edgestudio.agents.hosted import (
 from edgestudio.agents.run_context import RunContextWrapper, ToolContext, Usage
 from edgestudio.agents.strict_schema import ensure_strict_json_schema
 from edgestudio.agents.tool import FunctionTool, ToolErrorFunction, default_tool_error_function, function_tool
+from edgestudio.agents.tracing import trace
 
 __all__ = [
     "Agent", "AgentsException", "CodeInterpreterTool", "ComputerSubmitTool", "ComputerTool", "FileSearchTool", "FuncSchema",
@@ -41,5 +42,5 @@ __all__ = [
     "RunResult", "Runner", "ShellTool", "StopAtTools", "ToolCallItem", "ToolCallOutputItem", "ToolContext",
     "ToolErrorFunction", "ToolsToFinalOutputFunction", "ToolsToFinalOutputResult", "Usage", "UserError",
     "WebSearchTool", "default_tool_error_function", "ensure_strict_json_schema", "function_schema", "function_tool",
-    "handoff",
+    "handoff", "trace",
 ]

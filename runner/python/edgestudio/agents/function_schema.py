@@ -114,11 +114,18 @@ def function_schema(
         name=name,
         description=description_override or (documentation.description if documentation else None),
         params_pydantic_model=model,
-        params_json_schema=ensure_strict_json_schema(schema) if strict_json_schema else schema,
+        params_json_schema=_strict(name, schema) if strict_json_schema else schema,
         signature=signature,
         takes_context=takes_context,
         strict_json_schema=strict_json_schema,
     )
+
+
+def _strict(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return ensure_strict_json_schema(schema)
+    except UserError as error:
+        raise UserError(f"{name}: {error}") from error
 
 
 def _check(name: str, parameters: list[Parameter], annotations: dict[str, Any]) -> None:

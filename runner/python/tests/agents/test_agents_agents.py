@@ -59,6 +59,12 @@ def test_a_file_s_agents_are_described() -> None:
     assert _agents.tools_of_agents({"boss": boss}) == [add, subtract]
 
 
+def test_of_several_variables_the_one_that_begins_counts() -> None:
+    one = Agent("one")
+    assert described(one=one, agent=one)["one"]["variable"] == "agent"
+    assert described(one=one, agent=Agent("two"))["one"]["variable"] == "one"
+
+
 def test_each_behaviour_is_described() -> None:
     def decide(context: RunContextWrapper[Any], results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
         return ToolsToFinalOutputResult(True, results[0].output)
@@ -127,7 +133,7 @@ def test_what_a_handoff_cannot_have_is_refused_by_name(wrong: dict[str, Any]) ->
 
 def test_what_is_no_tool_and_no_handoff_is_a_problem_of_its_agent() -> None:
     assert described(a=Agent("a", tools=[len], handoffs=["b"]))["a"]["problems"] == [
-        "a tool is a builtin_function_or_method: function tools, hosted tools, functions with @edge_tool and agents as tools can be used",
+        "a tool is a builtin_function_or_method (len): function tools, hosted tools, functions with @edge_tool and agents as tools can be used",
         "a handoff is a str: agents and handoff(…) can be used"]
 
 

@@ -351,3 +351,13 @@ def test_long_results_are_logged_in_part(caplog: pytest.LogCaptureFixture) -> No
     assert truncate_for_logging("x" * 1001) == "x" * 1000 + "... (truncated)" and truncate_for_logging([1, 2], 3) == "[1,... (truncated)"
     tool = function_tool(lambda: "x" * 5000, name_override="long")
     assert logged(caplog, tool, "").count("x") == 1000
+
+
+def test_a_trace_groups_runs_and_sends_nothing() -> None:
+    from edgestudio.agents import trace
+
+    with trace("Weather", group_id="7") as nothing:
+        done = True
+    assert done and nothing is None
+    with pytest.raises(ValueError, match="inside"), trace("Weather"):
+        raise ValueError("inside")

@@ -97,19 +97,19 @@ func (l *Library) Find(name string) (Record, error) {
 }
 
 func (l *Library) read(name string) (r Record, err error) {
-	f, err := os.Open(l.path(name))
-	if err != nil {
-		return r, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(l.path(name)) // before it is opened: a pipe would wait for a writer
 	if err != nil {
 		return r, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxRecordBytes {
 		return r, fmt.Errorf("it isn't a file of at most %d bytes", maxRecordBytes)
 	}
-	raw, err := io.ReadAll(f)
+	f, err := os.Open(l.path(name))
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxRecordBytes+1))
 	if err != nil {
 		return r, err
 	}

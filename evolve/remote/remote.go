@@ -238,13 +238,13 @@ func (p *Planner) request(conversation []evolve.Message, offers []evolve.Offer) 
 func parse(raw []byte) (evolve.Reply, error) {
 	var body struct {
 		Choices []struct {
-			Message message `json:"message"`
+			Message *message `json:"message"`
 		} `json:"choices"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return evolve.Reply{}, fmt.Errorf("the reply isn't a chat completion: %w", err)
 	}
-	if len(body.Choices) == 0 {
+	if len(body.Choices) == 0 || body.Choices[0].Message == nil {
 		return evolve.Reply{}, errors.New("the reply has no choices")
 	}
 	var reply evolve.Reply

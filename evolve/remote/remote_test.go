@@ -98,6 +98,7 @@ func TestFailures(t *testing.T) {
 		"a wrong key":         {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\x1b[31m", http.StatusUnauthorized) }, 1},
 		"always busy":         {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusBadGateway) }, 3},
 		"no JSON":             {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }, 1},
+		"an empty choice":     {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"choices":[null]}`) }, 1},
 		"no choices":          {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"choices":[]}`) }, 1},
 		"a reply without end": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat(" ", 9<<20)) }, 1},
 		"a redirect elsewhere": {func(w http.ResponseWriter, r *http.Request) {

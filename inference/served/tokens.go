@@ -4,7 +4,8 @@
 // text, and one for each mark that begins or ends a message. Templates, prefixes, the gate and the conversation stay as
 // they are; a state is the text of the tokens; and a reply is asked for with the messages that the tokens spell.
 //
-// The invariant it owns: what is sent is exactly what the session's tokens say, and a session that was cut off, refused or
+// The invariant it owns: what is sent is what the session's tokens say, with nothing in it that a server could take for the
+// end of a message, and a session that was cut off, refused or
 // left half done is closed. What it refuses: bytes that aren't text, and a state that isn't of its own form.
 package served
 
@@ -97,6 +98,9 @@ func conversation(tokens []inference.Token) ([]Message, error) {
 	list, role, text, err := spell(tokens)
 	if err == nil && (role != "assistant" || len(text) > 0) {
 		err = fault.New(fault.CodeInternal, "the conversation doesn't end where the assistant begins")
+	}
+	for i := range list {
+		list[i].Content = asText(list[i].Content)
 	}
 	return list, err
 }

@@ -70,7 +70,7 @@ func (a *app) diagnoseCPU(store *models.Store, engine *models.EngineCheck) findi
 	if err != nil {
 		return finding{Found: err.Error()}
 	}
-	e, err := openEngine(dir, release, a.home.Processor())
+	e, err := openEngine(dir, release, "") // without a memory every library is read, also those that this processor needn't
 	if err != nil {
 		f := fault.From(err)
 		if f.Code == fault.CodeEngineLoadFailed && f.Hint == "" {

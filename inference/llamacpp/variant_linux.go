@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/ebitengine/purego"
@@ -23,10 +22,7 @@ func loadVariant(dir, name string) bool {
 	}
 	var backendLoad func(path string) uintptr
 	purego.RegisterFunc(&backendLoad, load)
-	path := filepath.Join(dir, name)
-	took := backendLoad(path) != 0
-	runtime.KeepAlive(path)
-	return took
+	return backendLoad(filepath.Join(dir, name)) != 0
 }
 
 // loadedVariant is the one that the engine has kept open, "" if that isn't plain.
